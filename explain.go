@@ -1,0 +1,190 @@
+package heirlock
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/heirlock/heirlock/process"
+)
+
+// Explanation is the verdict in sentences, one line each: who holds the lock and since when, every compared field with
+// both values, what follows, and a safe next step. It is computed from the facts of the verdict alone.
+func (d *Diagnosis) Explanation() []string {
+	e := explanation{}
+	switch {
+	case d.State == stateFree:
+		e.say("%s is free: there is no such file", d.Path)
+		return e.lines
+	case d.Owner == nil:
+		e.say("%s names no owner: %s", d.Path, d.Cause)
+	default:
+		e.owner(d)
+		e.compared(d)
+	}
+	e.conclusion(d)
+	return e.lines
+}
+
+// summary is the verdict in one line.
+func (d *Diagnosis) summary() string {
+	if d.Guard != nil && d.Cause == causeGuard {
+		return fmt.Sprintf("its guard %s stands in the way: %s", printable(d.Guard.Path), d.Guard.summary())
+	}
+	var b strings.Builder
+	b.WriteString(d.State)
+	if r := d.Owner; r != nil {
+		fmt.Fprintf(&b, ", owner process %d on host %s since %s", r.PID, r.Host, r.AcquiredAt)
+		if r.Evidence.Label != "" {
+			fmt.Fprintf(&b, " (%s)", r.Evidence.Label)
+		}
+	}
+	if d.Identity != "" {
+		fmt.Fprintf(&b, ", identity %s", d.Identity)
+	}
+	if d.Witness != witnessUnknown && d.Witness != "" {
+		fmt.Fprintf(&b, ", witness %s", d.Witness)
+	}
+	if d.Cause != "" {
+		fmt.Fprintf(&b, ": %s", d.Cause)
+	}
+	return printable(b.String())
+}
+
+type explanation struct{ lines []string }
+
+func (e *explanation) say(format string, args ...any) {
+	e.lines = append(e.lines, printable(fmt.Sprintf(format, args...)))
+}
+
+// printable keeps what a record says from steering a terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+func (e *explanation) owner(d *Diagnosis) {
+	r := d.Owner
+	label := ""
+	if r.Evidence.Label != "" {
+		label = fmt.Sprintf(", labelled %q", r.Evidence.Label)
+	}
+	e.say("%s is recorded as owned by process %d on host %s since %s%s", d.Path, r.PID, r.Host, r.AcquiredAt, label)
+}
+
+func (e *explanation) compared(d *Diagnosis) {
+	r, f := d.Owner, d.facts
+	if f == nil {
+		return
+	}
+	e.say("machine id: recorded %s, here %s; host: recorded %s, here %s; the record is about: %s",
+		orNone(r.Machine), orNone(f.machine), r.Host, f.host, d.Attribution)
+	own := f.own.Instance
+	switch {
+	case r.Legacy:
+		e.say("the record is of an older generation and names no process instance: a live stranger under its number cannot be told from the owner")
+	case r.Process == nil:
+		e.say("the owner could not measure its own process instance")
+	default:
+		e.say("boot id: recorded %s, here %s", r.Process.BootID, orNone(own.BootID))
+		e.say("namespaces: recorded %s, here %s", r.Process.Namespace, orNone(own.Namespace))
+	}
+	if f.ownErr != nil {
+		e.say("this process could not measure itself: %v", f.ownErr)
+	}
+	e.probed(d)
+	e.witness(d)
+}
+
+func (e *explanation) probed(d *Diagnosis) {
+	r, f := d.Owner, d.facts
+	if f.seen == nil {
+		return
+	}
+	switch f.seen.Presence {
+	case process.Absent:
+		e.say("process %d: no process has this number", r.PID)
+	case process.Exited:
+		e.say("process %d: all its threads have exited", r.PID)
+	case process.Running:
+		e.say("process %d runs", r.PID)
+	default:
+		e.say("process %d: what runs there is unknown (%v)", r.PID, f.seenErr)
+	}
+	if f.seen.Presence == process.Running && r.Process != nil {
+		e.say("start: recorded %s, seen %s; pidfd id: recorded %s, seen %s", r.Process.StartID,
+			orNone(f.seen.Instance.StartID), orNone(r.Evidence.PidfdID), orNone(f.seen.PidfdID))
+	}
+}
+
+func (e *explanation) witness(d *Diagnosis) {
+	r, f := d.Owner, d.facts
+	file := r.Evidence.File
+	if file.FS != "" {
+		e.say("lock file: recorded type %s device %s inode %s, seen type %s device %s inode %s (filesystem %s, %s)",
+			file.FS, file.Dev, file.Ino, f.fs.Type, f.dev, f.ino, orNone(d.Filesystem.Type), d.Filesystem.Scope)
+	}
+	by := orNone(r.Evidence.Witness)
+	if r.Evidence.HandedOn {
+		by += ", handed on"
+	}
+	switch {
+	case f.flock == flockNotAsked:
+		e.say("kernel lock (recorded: %s): not asked", by)
+	default:
+		e.say("kernel lock (recorded: %s): %s", by, d.Witness)
+	}
+}
+
+// conclusion says what follows and what is safe to do. No advice here, followed to the letter, may lead to two owners.
+func (e *explanation) conclusion(d *Diagnosis) {
+	id := ""
+	if d.ID != "" {
+		id = fmt.Sprintf("; if you have made sure that its owner, and everything the owner started, has ended, remove exactly this one with: heirlock reclaim --id %s %s", d.ID, shellWord(d.Path))
+	}
+	switch d.State {
+	case stateHeld:
+		e.say("held: %s; wait for it, or end it", heldBy(d))
+	case stateStale:
+		e.say("stale: the owner is provably gone (%s); policies reclaim-stale and reclaim-released take the lock", d.Identity)
+	case stateOwnerless:
+		e.say("ownerless: no program of this format wrote the file%s", id)
+	case stateUnproven:
+		if d.reclaimableBy(ReclaimReleased) {
+			e.say("unproven: %s; the owner's kernel lock proves more: policy reclaim-released takes the lock if nobody holds it", d.Cause)
+			return
+		}
+		e.say("unproven: %s%s", orNone(d.Cause), id)
+	}
+}
+
+func heldBy(d *Diagnosis) string {
+	switch {
+	case d.Liveness != process.Alive:
+		return "the owner's kernel lock is held"
+	case d.Identity == process.Legacy:
+		return fmt.Sprintf("process number %d is in use", d.Owner.PID)
+	}
+	return "the recorded process is alive"
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// shellWord quotes a path so that it can be pasted.
+func shellWord(s string) string {
+	safe := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+=:,@%", r)
+	}
+	if s != "" && s[0] != '-' && strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,155 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package kernel
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+)
+
+// Newborn is a file that is made whole before it has its name. It is either unnamed (O_TMPFILE) or lies under a
+// temporary name; in both cases it holds its flock, where the filesystem grants one, from before anybody
+// can find it under the name it will be published at.
+type Newborn struct {
+	File
+	Stat       Stat       // as the owner sees its own inode, before the record is written
+	Filesystem Filesystem // of that inode
+	Flock      error      // nil if the flock is held; else why there is none, ErrNoLock
+	dir        Dir
+	temporary  string
+}
+
+// Bear creates a file without a name, or under the temporary name if temporary is not empty, with exactly
+// this mode whatever the umask says, and takes its flock. ErrNoUnnamed asks for a temporary name; ErrNameGone says
+// that a sweeper was faster, and to begin again.
+//
+//	openat(dir, ".", O_TMPFILE|O_RDWR|O_CLOEXEC, mode)      or openat(dir, temporary, O_CREAT|O_EXCL|O_NOFOLLOW|…)
+//	fstat, [fchmod, fstat], fstatfs, flock(LOCK_EX|LOCK_NB)
+func (d Dir) Bear(temporary string, mode uint32) (*Newborn, error) {
+	n := &Newborn{dir: d, temporary: temporary}
+	var err error
+	if temporary == "" {
+		n.fd, err = openUnnamed(d.fd, mode)
+	} else {
+		n.fd, err = openRetry(d.fd, temporary, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
+	}
+	if errors.Is(err, ErrNoUnnamed) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "create", Path: temporary, Err: err}
+	}
+	if err := n.prepare(mode); err != nil {
+		n.Discard()
+		return nil, err
+	}
+	return n, nil
+}
+
+func (n *Newborn) prepare(mode uint32) (err error) {
+	if n.Stat, err = n.File.Stat(); err != nil {
+		return err
+	}
+	if n.Stat.Mode != mode {
+		if err := unix.Fchmod(n.fd, mode); err != nil {
+			return &fs.PathError{Op: "fchmod", Path: n.temporary, Err: err}
+		}
+	}
+	if n.Filesystem, err = n.File.Filesystem(); err != nil {
+		return err
+	}
+	n.Flock = n.File.Lock(true)
+	if errors.Is(n.Flock, ErrLocked) {
+		return ErrNameGone // a sweeper holds it, and will remove it
+	}
+	if n.Flock != nil && !errors.Is(n.Flock, ErrNoLock) {
+		return n.Flock
+	}
+	return nil
+}
+
+// Fill writes the content, whole or not at all. With durable it is on the disk when Fill returns; so it is, too,
+// on a filesystem that is not known to be local, where other machines would see the name before the bytes.
+func (n *Newborn) Fill(content []byte, durable bool) error {
+	for done := 0; done < len(content); {
+		m, err := ignoringEINTR(func() (int, error) { return unix.Pwrite(n.fd, content[done:], int64(done)) })
+		if err == nil && m == 0 {
+			err = io.ErrShortWrite
+		}
+		if err != nil {
+			return &fs.PathError{Op: "write", Path: n.temporary, Err: err}
+		}
+		done += m
+	}
+	if durable || n.Filesystem.Scope != ScopeLocal {
+		if err := fdatasync(n.fd); err != nil {
+			return &fs.PathError{Op: "fdatasync", Path: n.temporary, Err: err}
+		}
+	}
+	return nil
+}
+
+// Publish gives the file its name, if that is free. Whatever the publishing call answered, the name is then
+// compared with the descriptor: ours is true exactly if the name leads to this file. If it does not,
+// err is nil where another file has the name, ErrChanging where the name is free again, ErrNameGone
+// where the temporary name was swept, ErrNoUnnamed where a temporary name is needed, else why no name
+// could be given.
+func (n *Newborn) Publish(name string) (ours bool, err error) {
+	var callErr error
+	if n.temporary == "" {
+		callErr = linkUnnamed(n.fd, n.dir.fd, name)
+	} else {
+		callErr = n.renameOrLink(name)
+	}
+	at, err := n.dir.Stat(name)
+	switch {
+	case err == nil && at.SameFile(n.Stat):
+		if n.temporary != "" {
+			n.removeTemporary() // the other name of a link; a sweeper finds it if this fails
+			n.temporary = ""
+		}
+		return true, nil
+	case err == nil && (callErr == nil || callErr == unix.EEXIST || callErr == unix.ENOTEMPTY):
+		return false, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return false, err
+	case callErr == nil || callErr == unix.EEXIST:
+		return false, ErrChanging
+	case errors.Is(callErr, ErrNoUnnamed):
+		return false, callErr
+	case callErr == unix.ENOENT && n.temporary != "":
+		return false, ErrNameGone // or the directory is gone, which the next Bear will say
+	case err == nil:
+		return false, nil
+	}
+	return false, &fs.PathError{Op: "link", Path: name, Err: callErr}
+}
+
+// renameOrLink publishes a named temporary without ever replacing what has the name: renameat2(RENAME_NOREPLACE)
+// or renamex_np(RENAME_EXCL) where the filesystem knows them, else link(2). There is no fall-back beyond: a plain
+// rename would replace, and an exclusive create would be a lock without an owner for a moment.
+func (n *Newborn) renameOrLink(name string) error {
+	err := renameExclusive(n.dir.fd, n.temporary, name)
+	if err == unix.EINVAL || err == unix.ENOSYS || err == unix.EOPNOTSUPP || err == unix.ENOTSUP {
+		_, err = ignoringEINTR(func() (int, error) { return 0, unix.Linkat(n.dir.fd, n.temporary, n.dir.fd, name, 0) })
+	}
+	return err
+}
+
+// removeTemporary removes the temporary name while this process holds the file's flock.
+func (n *Newborn) removeTemporary() {
+	if at, err := n.dir.Stat(n.temporary); err == nil && at.SameFile(n.Stat) {
+		_ = n.dir.Unlink(n.temporary)
+	}
+}
+
+// Discard gives the file up: nothing of it stays behind.
+func (n *Newborn) Discard() {
+	if n.temporary != "" {
+		n.removeTemporary()
+	}
+	n.File.Close()
+}

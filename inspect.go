@@ -2,6 +2,7 @@ package heirlock
 
 import (
 	"errors"
+	"io/fs"
 	"time"
 
 	"github.com/heirlock/heirlock/internal/kernel"
@@ -41,11 +42,20 @@ func Inspect(path string, opts Options) (*Diagnosis, error) {
 	return &d, nil
 }
 
-// settled diagnoses a name until it holds still for one look.
+// settled diagnoses a name, and looks again while it changes under the look.
 func (t *target) settled(name string, probe bool) (Diagnosis, error) {
 	for range changingLooks {
-		d, _, err := t.diagnose(name, probe)
-		if !errors.Is(err, kernel.ErrChanging) && d.Cause != blockedBy(kernel.ErrChanging) {
+		seen, err := t.dir.Stat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			var f facts
+			f.fs, _ = t.dir.Filesystem()
+			return judge(t.pathOf(name), reading{free: true}, f), nil
+		}
+		if err != nil {
+			return Diagnosis{}, inDir(t, err)
+		}
+		d, _, err := t.diagnose(name, seen, probe)
+		if !errors.Is(err, kernel.ErrChanging) {
 			return d, err
 		}
 		time.Sleep(time.Millisecond)

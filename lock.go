@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -76,7 +77,8 @@ type Lock struct {
 
 	mu   sync.Mutex
 	t    *target
-	held *held // nil once released
+	file held
+	over bool  // released, or lost and given up
 	err  error // of the release
 }
 
@@ -113,58 +115,50 @@ func TryAcquire(path string, opts Options) (*Lock, error) {
 }
 
 // create gives a new file of ours a name, if that is free: born complete, so that no file of ours is ever without its
-// owner. nil without an error: somebody else has the name.
+// owner. ErrHeld: somebody else has the name.
 //
 //	Bear, pwrite, [fdatasync], linkat or renameat2, fstatat, [fsync of the directory]
-func (t *target) create(name string) (*held, error) {
+func (t *target) create(name string) (held, error) {
 	for range changingLooks {
-		n, rec, err := t.bear()
-		if errors.Is(err, kernel.ErrNameGone) {
-			continue
+		h, n, err := t.bear(name)
+		if err == nil {
+			var ours bool
+			if ours, err = n.Publish(name); ours {
+				return h, t.syncName(&h)
+			}
+			n.Discard()
+			if err == nil {
+				return held{}, ErrHeld
+			}
 		}
-		if errors.Is(err, kernel.ErrNoUnnamed) && !t.temporaries {
-			t.temporaries = true
-			continue
-		}
-		if err != nil {
-			return nil, inDir(t, err)
-		}
-		ours, err := n.Publish(name)
-		if ours {
-			return t.named(&held{file: n.File, stat: n.Stat, name: name, rec: rec})
-		}
-		n.Discard()
 		switch {
-		case err == nil:
-			return nil, nil
-		case errors.Is(err, kernel.ErrNoUnnamed):
+		case errors.Is(err, kernel.ErrNoUnnamed) && !t.temporaries:
 			t.temporaries = true
 		case !errors.Is(err, kernel.ErrNameGone) && !errors.Is(err, kernel.ErrChanging):
-			return nil, inDir(t, err)
+			return held{}, inDir(t, err)
 		}
 	}
-	return nil, &fs.PathError{Op: "lock", Path: t.pathOf(name), Err: errors.New(causeChanging)}
+	return held{}, &fs.PathError{Op: "lock", Path: t.pathOf(name), Err: errors.New(causeChanging)}
 }
 
-// named makes a new name durable if the caller wants that; if that fails, the name goes again.
-func (t *target) named(h *held) (*held, error) {
+// syncName makes a new name durable if the caller wants that; if that fails, the name goes again.
+func (t *target) syncName(h *held) error {
 	if !t.opts.Durable {
-		return h, nil
+		return nil
 	}
 	err := t.dir.Sync()
 	if err != nil {
 		_ = t.remove(h)
 		h.file.Close()
-		return nil, err
 	}
-	return h, nil
+	return err
 }
 
-// bear makes a file with our record that has no name yet.
-func (t *target) bear() (*kernel.Newborn, Record, error) {
+// bear makes a file with our record that does not have its name yet.
+func (t *target) bear(name string) (held, kernel.Newborn, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return nil, Record{}, err
+		return held{}, kernel.Newborn{}, err
 	}
 	acquisition, temporary := id.String(), ""
 	if t.temporaries {
@@ -176,24 +170,30 @@ func (t *target) bear() (*kernel.Newborn, Record, error) {
 	}
 	n, err := t.dir.Bear(temporary, mode)
 	if err != nil {
-		return nil, Record{}, err
+		return held{}, n, err
 	}
-	rec := t.record(acquisition, n)
-	content, err := appendRecord(make([]byte, 0, 768), &rec)
-	if err == nil && len(content) >= maxRecord {
-		err = fmt.Errorf("the record would be longer than %d bytes", maxRecord)
-	}
-	if max := n.Filesystem.NameMax; err == nil && max > 0 && (len(t.guardName()) > max || len(temporary) > max) {
-		err = &fs.PathError{Op: "lock", Path: t.name, Err: syscall.ENAMETOOLONG}
-	}
-	if err == nil {
-		err = n.Fill(append(content, '\n'), t.opts.Durable)
-	}
-	if err != nil {
+	h := held{file: n.File, stat: n.Stat, name: name, rec: t.record(acquisition, &n)}
+	if err := t.fill(&n, &h.rec); err != nil {
 		n.Discard()
-		return nil, Record{}, err
+		return held{}, n, err
 	}
-	return n, rec, nil
+	return h, n, nil
+}
+
+// fill writes the record, after everything that could make the lock unusable later was ruled out.
+func (t *target) fill(n *kernel.Newborn, rec *Record) error {
+	content, err := appendRecord(make([]byte, 0, 768), rec)
+	if err != nil {
+		return err
+	}
+	longest := max(len(t.name)+len(guardSuffix), len(temporaryPrefix)+uuidLength)
+	if most := n.Filesystem.NameMax; most > 0 && longest > most {
+		return &fs.PathError{Op: "lock", Path: t.name, Err: syscall.ENAMETOOLONG}
+	}
+	if len(content) >= maxRecord {
+		return fmt.Errorf("the record would be longer than %d bytes", maxRecord)
+	}
+	return n.Fill(append(content, '\n'), t.opts.Durable)
 }
 
 // acquiredLayout is RFC 3339 in UTC with milliseconds.
@@ -201,10 +201,8 @@ const acquiredLayout = "2006-01-02T15:04:05.000Z"
 
 // record is what we say about ourselves in a file of ours.
 func (t *target) record(acquisition string, n *kernel.Newborn) Record {
-	rec := Record{
-		PID: int64(syscall.Getpid()), Host: t.me.host, Machine: t.me.machine,
-		AcquiredAt: time.Now().UTC().Format(acquiredLayout),
-	}
+	at, dev, ino := threeTexts(time.Now(), n.Stat)
+	rec := Record{PID: int64(syscall.Getpid()), Host: t.me.host, Machine: t.me.machine, AcquiredAt: at}
 	if t.me.ownErr == nil {
 		rec.Process = &t.me.own.Instance
 	}
@@ -214,11 +212,22 @@ func (t *target) record(acquisition string, n *kernel.Newborn) Record {
 	if n.Flock == nil {
 		e.Witness = t.opts.witness()
 	}
-	e.File.FS, e.File.Dev, e.File.Ino = n.Filesystem.Type, utoa(n.Stat.Dev), utoa(n.Stat.Ino)
+	e.File.FS, e.File.Dev, e.File.Ino = n.Filesystem.Type, dev, ino
 	if rec.Machine != "" {
 		e.MachineSource = t.me.source
 	}
 	return rec
+}
+
+// threeTexts makes the texts of a record that differ at every acquire out of one allocation.
+func threeTexts(now time.Time, st kernel.Stat) (at, dev, ino string) {
+	var buf [80]byte
+	b := now.UTC().AppendFormat(buf[:0], acquiredLayout)
+	i := len(b)
+	b = strconv.AppendUint(b, st.Dev, 10)
+	j := len(b)
+	all := string(strconv.AppendUint(b, st.Ino, 10))
+	return all[:i], all[i:j], all[j:]
 }
 
 // witness is what the flock of the file will say about the owner: nothing, if the owner becomes a program that does
@@ -263,16 +272,16 @@ func (t *target) remove(h *held) error {
 func (l *Lock) Release() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.held == nil {
+	if l.over {
 		return l.err
 	}
-	err := l.t.remove(l.held)
+	err := l.t.remove(&l.file)
 	if err != nil && !errors.Is(err, ErrLost) {
 		return err
 	}
-	l.held.file.Close()
+	l.file.file.Close()
 	l.t.close()
-	l.held, l.err = nil, err
+	l.over, l.err = true, err
 	return err
 }
 
@@ -282,8 +291,8 @@ func (l *Lock) Release() error {
 func (l *Lock) Inheritable(min int) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.held == nil || !l.t.opts.HandOn {
+	if l.over || !l.t.opts.HandOn {
 		return -1, fmt.Errorf("the lock is not held, or was not taken with HandOn: %w", syscall.EINVAL)
 	}
-	return l.held.file.Inheritable(min)
+	return l.file.file.Inheritable(min)
 }

@@ -23,18 +23,23 @@ var errChanged = errors.New("changed")
 // attempt takes the lock or refuses. The grace is that of a waiting call, nil for a single attempt.
 func (t *target) attempt(g *grace) (*Lock, error) {
 	for range maxRestarts + 1 {
-		d, seen, err := t.diagnose(t.name, false)
+		seen, err := t.dir.Stat(t.name)
+		if errors.Is(err, fs.ErrNotExist) {
+			h, err := t.create(t.name)
+			if err == ErrHeld {
+				continue
+			}
+			return t.lock(&h, nil, err)
+		}
+		if err != nil {
+			return nil, inDir(t, err)
+		}
+		d, seen, err := t.diagnose(t.name, seen, false)
 		switch {
 		case errors.Is(err, kernel.ErrChanging):
 			continue
 		case err != nil:
 			return nil, err
-		case d.State == stateFree:
-			h, err := t.create(t.name)
-			if err != nil || h != nil {
-				return t.lock(h, nil), err
-			}
-			continue
 		case !t.mayReclaim(&d, seen, g):
 			return nil, &HeldError{Path: t.path, Diagnosis: d}
 		}
@@ -46,12 +51,11 @@ func (t *target) attempt(g *grace) (*Lock, error) {
 	return nil, &HeldError{Path: t.path, Diagnosis: judge(t.path, reading{blocked: causeChanging}, facts{})}
 }
 
-func (t *target) lock(h *held, from *Diagnosis) *Lock {
-	if h == nil {
-		return nil
+func (t *target) lock(h *held, from *Diagnosis, err error) (*Lock, error) {
+	if err != nil {
+		return nil, err
 	}
-	l := &Lock{Path: t.path, Owner: h.rec, Reclaimed: from, t: t, held: h}
-	return l
+	return &Lock{Path: t.path, Owner: h.rec, Reclaimed: from, t: t, file: *h}, nil
 }
 
 // mayReclaim says whether the policy, or the grace for ownerless files, lets this attempt remove what it saw.
@@ -67,49 +71,45 @@ func (t *target) mayReclaim(d *Diagnosis, seen kernel.Stat, g *grace) bool {
 
 // inherit removes a lock that may be reclaimed, under the guard, and takes its name. errChanged: start over.
 func (t *target) inherit(g *grace) (*Lock, error) {
-	var inherited *Diagnosis
-	var mine *held
+	var l *Lock
 	err := t.underGuard(g, func() error {
 		d, err := t.destroy(t.name, func(d *Diagnosis, seen kernel.Stat, _ flockState) bool { return t.mayReclaim(d, seen, g) })
 		if err != nil {
 			return err
 		}
 		t.sweep()
-		inherited = d
-		mine, err = t.create(t.name)
+		h, err := t.create(t.name)
+		l, err = t.lock(&h, d, err)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	if mine == nil { // somebody was faster
+	if err == ErrHeld { // somebody was faster
 		d, err := t.settled(t.name, false)
 		if err != nil {
 			return nil, err
 		}
 		return nil, &HeldError{Path: t.path, Diagnosis: d}
 	}
-	return t.lock(mine, inherited), nil
+	return l, err
 }
 
 // underGuard runs one reclaim while holding <lock>.reclaim. A guard that is in the way is cleared if that is proven
 // safe, and errChanged returned; it is never taken over directly.
 func (t *target) underGuard(g *grace, do func() error) error {
 	guard, err := t.createGuard()
+	if err == ErrHeld {
+		return t.clearGuard(g)
+	}
 	if err != nil {
 		return err
 	}
-	if guard == nil {
-		return t.clearGuard(g)
-	}
 	err = do()
-	_ = t.remove(guard) // a name that stays behind has lost its flock, and the next reclaim clears it
+	_ = t.remove(&guard) // a name that stays behind has lost its flock, and the next reclaim clears it
 	guard.file.Close()
 	return err
 }
 
 // createGuard makes the guard: a file like a lock, but never handed on.
-func (t *target) createGuard() (*held, error) {
+func (t *target) createGuard() (held, error) {
 	plain := *t
 	plain.opts.HandOn, plain.opts.Exec = false, false
 	h, err := plain.create(t.guardName())
@@ -179,7 +179,10 @@ func (t *target) destroy(name string, may func(*Diagnosis, kernel.Stat, flockSta
 	if err != nil {
 		return nil, err
 	}
-	d, _ := t.judgeOpen(name, f, now, state)
+	d, err := t.judgeOpen(name, f, now, state)
+	if errors.Is(err, kernel.ErrChanging) {
+		return nil, errChanged
+	}
 	if state != flockFree || !may(&d, now, state) {
 		return refuse(d)
 	}

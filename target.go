@@ -98,20 +98,10 @@ func (t *target) guardName() string { return t.name + guardSuffix }
 // pathOf is how a name beside the lock is called in messages.
 func (t *target) pathOf(name string) string { return strings.TrimSuffix(t.path, t.name) + name }
 
-// diagnose looks at a name and judges it. With probe it asks the witness by a shared flock that it gives back at once
-// (inspect); without, it does not ask. The Stat is what lay at the name, for a later destroy.
-func (t *target) diagnose(name string, probe bool) (Diagnosis, kernel.Stat, error) {
-	seen, err := t.dir.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		d := judge(t.pathOf(name), reading{free: true}, facts{})
-		if typ, err := t.dir.Filesystem(); err == nil {
-			d.Filesystem.Type, d.Filesystem.Scope = typ.Name, string(typ.Scope)
-		}
-		return d, kernel.Stat{}, nil
-	}
-	if err != nil {
-		return Diagnosis{}, kernel.Stat{}, inDir(t, err)
-	}
+// diagnose judges what an earlier look saw at a name. With probe it asks the witness by a shared flock that it gives
+// back at once (inspect); without, it does not ask. kernel.ErrChanging: look again. The Stat is that of the open file,
+// for a later destroy.
+func (t *target) diagnose(name string, seen kernel.Stat, probe bool) (Diagnosis, kernel.Stat, error) {
 	f, before, err := t.dir.Open(name, seen, false)
 	if errors.Is(err, kernel.ErrChanging) || errors.Is(err, fs.ErrNotExist) {
 		return Diagnosis{}, kernel.Stat{}, kernel.ErrChanging
@@ -124,15 +114,18 @@ func (t *target) diagnose(name string, probe bool) (Diagnosis, kernel.Stat, erro
 	if probe {
 		state = flockAnswer(f.Lock(false))
 	}
-	d, _ := t.judgeOpen(name, f, before, state)
-	return d, before, nil
+	d, err := t.judgeOpen(name, f, before, state)
+	return d, before, err
 }
 
-// judgeOpen reads the open file, gathers the facts that its verdict needs, and judges. The bytes come back for the one
-// who compares them.
-func (t *target) judgeOpen(name string, f kernel.File, before kernel.Stat, state flockState) (Diagnosis, []byte) {
+// judgeOpen reads the open file, gathers the facts that its verdict needs, and judges. kernel.ErrChanging: somebody
+// wrote to it meanwhile.
+func (t *target) judgeOpen(name string, f kernel.File, before kernel.Stat, state flockState) (Diagnosis, error) {
 	var r reading
 	data, err := f.ReadWhole(before, maxRecord)
+	if errors.Is(err, kernel.ErrChanging) {
+		return Diagnosis{}, err
+	}
 	if err != nil {
 		r.blocked = blockedBy(err)
 	} else {
@@ -141,7 +134,7 @@ func (t *target) judgeOpen(name string, f kernel.File, before kernel.Stat, state
 			r.id = contentID(data)
 		}
 	}
-	return judge(t.pathOf(name), r, t.gather(&r, f, before, state)), data
+	return judge(t.pathOf(name), r, t.gather(&r, f, before, state)), nil
 }
 
 // gather asks the kernel, once, for everything that the verdict on this record may rest on.
@@ -176,8 +169,6 @@ func blockedBy(err error) string {
 		return err.Error()
 	case errors.Is(err, kernel.ErrTooLarge):
 		return fmt.Sprintf("the file is larger than a record can be (%d bytes)", maxRecord)
-	case errors.Is(err, syscall.EWOULDBLOCK):
-		return "the file has a lease that another process holds"
 	}
 	return "the file could not be read: " + err.Error()
 }

@@ -28,23 +28,22 @@ type Newborn struct {
 //
 //	openat(dir, ".", O_TMPFILE|O_RDWR|O_CLOEXEC, mode)      or openat(dir, temporary, O_CREAT|O_EXCL|O_NOFOLLOW|…)
 //	fstat, [fchmod, fstat], fstatfs, flock(LOCK_EX|LOCK_NB)
-func (d Dir) Bear(temporary string, mode uint32) (*Newborn, error) {
-	n := &Newborn{dir: d, temporary: temporary}
-	var err error
+func (d Dir) Bear(temporary string, mode uint32) (n Newborn, err error) {
+	n = Newborn{dir: d, temporary: temporary}
 	if temporary == "" {
 		n.fd, err = openUnnamed(d.fd, mode)
 	} else {
 		n.fd, err = openRetry(d.fd, temporary, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 	}
 	if errors.Is(err, ErrNoUnnamed) {
-		return nil, err
+		return n, err
 	}
 	if err != nil {
-		return nil, &fs.PathError{Op: "create", Path: temporary, Err: err}
+		return n, &fs.PathError{Op: "create", Path: temporary, Err: err}
 	}
 	if err := n.prepare(mode); err != nil {
 		n.Discard()
-		return nil, err
+		return n, err
 	}
 	return n, nil
 }

@@ -30,7 +30,7 @@ func (Dir) Unlink(string) error                         { return errNoFiles }
 func (Dir) Sync() error                                 { return errNoFiles }
 func (Dir) Names() ([]string, error)                    { return nil, errNoFiles }
 func (Dir) Filesystem() (Filesystem, error)             { return Filesystem{}, errNoFiles }
-func (Dir) Bear(string, uint32) (*Newborn, error)       { return nil, errNoFiles }
+func (Dir) Bear(string, uint32) (Newborn, error)        { return Newborn{}, errNoFiles }
 func (File) Close()                                     {}
 func (File) Stat() (Stat, error)                        { return Stat{}, errNoFiles }
 func (File) Filesystem() (Filesystem, error)            { return Filesystem{}, errNoFiles }

@@ -30,10 +30,14 @@ func OpenDir(path string) (Dir, error) {
 // Close closes the directory.
 func (d Dir) Close() { unix.Close(d.fd) }
 
-// Stat describes what lies at a name, without following a symbolic link.
+// Stat describes what lies at a name, without following a symbolic link. A name that is free, the common case, is a bare
+// ENOENT.
 func (d Dir) Stat(name string) (Stat, error) {
 	var st unix.Stat_t
 	_, err := ignoringEINTR(func() (int, error) { return 0, unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	if err == unix.ENOENT {
+		return Stat{}, err
+	}
 	if err != nil {
 		return Stat{}, &fs.PathError{Op: "fstatat", Path: name, Err: err}
 	}
@@ -54,6 +58,9 @@ func (d Dir) Open(name string, seen Stat, write bool) (File, Stat, error) {
 	}
 	if err == unix.EACCES || err == unix.EROFS || err == unix.EPERM {
 		fd, err = openRetry(d.fd, name, unix.O_RDONLY|flags, 0)
+	}
+	if err == unix.EWOULDBLOCK {
+		return File{-1}, Stat{}, ErrLeased
 	}
 	if err == unix.ELOOP || err == unix.EMLINK {
 		return File{-1}, Stat{}, ErrChanging // it was regular a moment ago

@@ -180,19 +180,19 @@ type Newborn struct {
 }
 
 // Bear creates a file under the temporary name.
-func (d Dir) Bear(temporary string, _ uint32) (*Newborn, error) {
+func (d Dir) Bear(temporary string, _ uint32) (n Newborn, err error) {
 	if temporary == "" {
-		return nil, ErrNoUnnamed
+		return n, ErrNoUnnamed
 	}
 	h, err := openHandle(d.join(temporary), windows.GENERIC_READ|windows.GENERIC_WRITE, shareAll, windows.CREATE_NEW, windows.FILE_ATTRIBUTE_NORMAL)
 	if err != nil {
-		return nil, &fs.PathError{Op: "create", Path: temporary, Err: err}
+		return n, &fs.PathError{Op: "create", Path: temporary, Err: err}
 	}
-	n := &Newborn{File: File{h}, dir: d, temporary: temporary, Filesystem: Filesystem{Scope: ScopeUnknown}}
+	n = Newborn{File: File{h}, dir: d, temporary: temporary, Filesystem: Filesystem{Scope: ScopeUnknown}}
 	n.Flock = n.Lock(true)
 	if n.Stat, err = n.File.Stat(); err != nil {
 		n.Discard()
-		return nil, err
+		return n, err
 	}
 	return n, nil
 }

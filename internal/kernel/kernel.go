@@ -57,6 +57,8 @@ var (
 	ErrChanging = errors.New("the file changed while it was read")
 	// ErrTooLarge: the file is larger than the reader's limit.
 	ErrTooLarge = errors.New("the file is larger than a record can be")
+	// ErrLeased: another process holds a lease on the file, fcntl(2) F_SETLEASE.
+	ErrLeased = errors.New("another process holds a lease on the file")
 	// ErrNameGone: the temporary name of an unpublished file was removed by somebody else.
 	ErrNameGone = errors.New("the temporary name was removed")
 	// ErrNoUnnamed: this filesystem, or this process, cannot give a name to an unnamed file.

@@ -18,6 +18,7 @@ type Newborn struct {
 	Stat       Stat       // as the owner sees its own inode, before the record is written
 	Filesystem Filesystem // of that inode
 	Flock      error      // nil if the flock is held; else why there is none, ErrNoLock
+	Route      Route      // how it got its name, once it has it
 	dir        Dir
 	temporary  string
 }
@@ -99,6 +100,7 @@ func (n *Newborn) Fill(content []byte, durable bool) error {
 func (n *Newborn) Publish(name string) (ours bool, err error) {
 	var callErr error
 	if n.temporary == "" {
+		n.Route = RouteUnnamed
 		callErr = linkUnnamed(n.fd, n.dir.fd, name)
 	} else {
 		callErr = n.renameOrLink(name)
@@ -131,8 +133,10 @@ func (n *Newborn) Publish(name string) (ours bool, err error) {
 // or renamex_np(RENAME_EXCL) where the filesystem knows them, else link(2). There is no fall-back beyond: a plain
 // rename would replace, and an exclusive create would be a lock without an owner for a moment.
 func (n *Newborn) renameOrLink(name string) error {
+	n.Route = RouteRename
 	err := renameExclusive(n.dir.fd, n.temporary, name)
 	if err == unix.EINVAL || err == unix.ENOSYS || err == unix.EOPNOTSUPP || err == unix.ENOTSUP {
+		n.Route = RouteLink
 		_, err = ignoringEINTR(func() (int, error) { return 0, unix.Linkat(n.dir.fd, n.temporary, n.dir.fd, name, 0) })
 	}
 	return err

@@ -19,6 +19,7 @@ type (
 		Stat       Stat
 		Filesystem Filesystem
 		Flock      error
+		Route      Route
 	}
 )
 

@@ -175,6 +175,7 @@ type Newborn struct {
 	Stat       Stat
 	Filesystem Filesystem
 	Flock      error
+	Route      Route
 	dir        Dir
 	temporary  string
 }
@@ -215,6 +216,7 @@ func (n *Newborn) Fill(content []byte, durable bool) error {
 
 // Publish gives the file its name, if that is free, by a hard link.
 func (n *Newborn) Publish(name string) (ours bool, err error) {
+	n.Route = RouteLink
 	callErr := os.Link(n.dir.join(n.temporary), n.dir.join(name))
 	at, err := n.dir.Stat(name)
 	switch {

@@ -83,6 +83,16 @@ const (
 	Absent  Presence = "absent"
 )
 
+// Route is how a file got its name.
+type Route string
+
+// The routes, in the order they are tried.
+const (
+	RouteUnnamed Route = "unnamed" // O_TMPFILE, then linkat
+	RouteRename  Route = "rename"  // a temporary name, then a rename that replaces nothing
+	RouteLink    Route = "link"    // a temporary name, then link and unlink
+)
+
 // Instance is one lifetime of one process; see package process, which documents it.
 type Instance struct {
 	PID       int

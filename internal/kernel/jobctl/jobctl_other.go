@@ -1,0 +1,29 @@
+//go:build !linux && !darwin && !freebsd && !netbsd && !openbsd && !dragonfly
+
+package jobctl
+
+import (
+	"errors"
+	"os"
+)
+
+// Signals: an interrupt reaches every process of the console by itself here.
+func Signals() []Forwarded { return []Forwarded{{os.Interrupt, true}} }
+
+// EndsWait reports whether the signal ends a wait.
+func EndsWait(os.Signal) bool { return true }
+
+// Number of an interrupt, as elsewhere.
+func Number(os.Signal) int { return 2 }
+
+// Foreground: the console delivers to everyone.
+func Foreground() bool { return true }
+
+// Status is the exit status.
+func Status(state *os.ProcessState) int { return state.ExitCode() }
+
+// Exec cannot be had here.
+func Exec(string, []string, []string) error { return errors.ErrUnsupported }
+
+// Close: no descriptors are handed on here.
+func Close(int) {}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heirlock/heirlock"
+	"github.com/heirlock/heirlock/internal/kernel/jobctl"
+)
+
+// The environment of a command that runs under a lock.
+const (
+	envPath        = "HEIRLOCK_PATH"        // absolute path of the lock file
+	envAcquisition = "HEIRLOCK_ACQUISITION" // as in the record
+	envHeld        = "HEIRLOCK_HELD"        // every acquisition that the command runs under, separated by commas
+	envFD          = "HEIRLOCK_FD"          // descriptor of the lock file, if it was handed on
+)
+
+// firstFD leaves descriptors 3 to 9 to the caller, whose shell redirections use them.
+const firstFD = 10
+
+// signalled ends a wait.
+type signalled struct{ sig os.Signal }
+
+func (s signalled) Error() string { return "signal: " + s.sig.String() }
+
+// catchSignals takes note of the signals that run forwards, except those that the caller had ignored (nohup): the
+// command inherits that.
+func catchSignals() (<-chan os.Signal, func()) {
+	var wanted []os.Signal
+	for _, f := range jobctl.Signals() {
+		if !signal.Ignored(f.Signal) {
+			wanted = append(wanted, f.Signal)
+		}
+	}
+	caught := make(chan os.Signal, 16)
+	if len(wanted) > 0 {
+		signal.Notify(caught, wanted...)
+	}
+	return caught, func() { signal.Stop(caught) }
+}
+
+// acquire takes the lock as the flags say. A signal meanwhile ends the wait, with its exit status and nothing created.
+func (f *lockFlags) acquire(path string, opts heirlock.Options, caught <-chan os.Signal) (*heirlock.Lock, error) {
+	if err := refuseNested(path); err != nil {
+		return nil, f.refused(err)
+	}
+	l, err := heirlock.TryAcquire(path, opts)
+	var held *heirlock.HeldError
+	if err == nil || !errors.As(err, &held) || f.zeroWait() {
+		return l, f.refused(err)
+	}
+	if !f.quiet && !f.json {
+		say("waiting for %s", strings.TrimPrefix(held.Error(), heirlock.ErrHeld.Error()+": "))
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	if f.flags.Changed("wait") {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, time.Duration(f.wait), errors.New("the wait ran out"))
+		defer stop()
+	}
+	go func() {
+		for {
+			select {
+			case sig := <-caught:
+				if jobctl.EndsWait(sig) {
+					cancel(signalled{sig})
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	l, err = heirlock.Acquire(ctx, path, opts)
+	return l, f.refused(err)
+}
+
+// refused turns an error of acquiring into what is printed and the exit status.
+func (f *lockFlags) refused(err error) error {
+	if err == nil {
+		return nil
+	}
+	var sig signalled
+	if errors.As(err, &sig) {
+		return &exitError{exitSignal + jobctl.Number(sig.sig), nil}
+	}
+	code := statusOf(err)
+	if code == exitHeld {
+		code = int(f.conflict)
+	}
+	var held *heirlock.HeldError
+	if !errors.As(err, &held) {
+		return &exitError{code, err}
+	}
+	switch {
+	case f.json:
+		if err := printJSON(os.Stderr, refusal{&held.Diagnosis, held.Waited.Milliseconds()}); err != nil {
+			return &exitError{exitSystem, err}
+		}
+		err = nil
+	case f.quiet:
+		err = nil
+	}
+	return &exitError{code, err}
+}
+
+// refusal is a diagnosis with the time that was waited for it.
+type refusal struct {
+	*heirlock.Diagnosis
+	WaitedMs int64
+}
+
+func (r refusal) MarshalJSON() ([]byte, error) {
+	text, err := r.Diagnosis.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(text[:len(text)-1], `,"waitedMs":%d}`, r.WaitedMs), nil
+}
+
+// refuseNested refuses a lock that this command's own ancestors hold: it would wait for itself for ever.
+func refuseNested(path string) error {
+	above := os.Getenv(envHeld)
+	if above == "" {
+		return nil
+	}
+	d, err := heirlock.Inspect(path, heirlock.Options{})
+	if err != nil || d.Owner == nil || !slices.Contains(strings.Split(above, ","), d.Owner.Evidence.Acquisition) {
+		return nil // whatever is wrong with the path, taking it will say
+	}
+	d.Cause = "already held by this command's own lock"
+	return &heirlock.HeldError{Path: path, Diagnosis: *d}
+}
+
+// environment is what the command sees. fd is -1 if the lock was not handed on.
+func environment(l *heirlock.Lock, fd int) ([]string, error) {
+	path := l.Path
+	if !filepath.IsAbs(path) {
+		dir, err := os.Getwd()
+		if err != nil {
+			return nil, err
+		}
+		path = dir + string(filepath.Separator) + path // not cleaned: a/.. is not . where a is a link
+	}
+	id := l.Owner.Evidence.Acquisition
+	held := id
+	if above := os.Getenv(envHeld); above != "" {
+		held = above + "," + id
+	}
+	env := slices.DeleteFunc(os.Environ(), func(s string) bool {
+		name, _, _ := strings.Cut(s, "=")
+		return name == envPath || name == envAcquisition || name == envHeld || name == envFD
+	})
+	env = append(env, envPath+"="+path, envAcquisition+"="+id, envHeld+"="+held)
+	if fd >= 0 {
+		env = append(env, fmt.Sprintf("%s=%d", envFD, fd))
+	}
+	return env, nil
+}
+
+// lookUp finds the command before anything is taken.
+func lookUp(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	switch {
+	case err == nil || errors.Is(err, exec.ErrDot):
+		return path, nil
+	case errors.Is(err, os.ErrPermission):
+		return "", &exitError{exitCannotRun, fmt.Errorf("%s: not executable", name)}
+	}
+	return "", &exitError{exitNotFound, fmt.Errorf("%s: command not found", name)}
+}
+
+// announce says, on request, how the lock was had.
+func (f *lockFlags) announce(l *heirlock.Lock, waited time.Duration) {
+	if !f.verbose {
+		return
+	}
+	how := ""
+	if d := l.Reclaimed; d != nil {
+		how = fmt.Sprintf(", inherited: %s, witness %s", d.State, d.Witness)
+		if d.Identity != "" {
+			how = fmt.Sprintf(", inherited from process %d on host %s: %s, witness %s", d.Owner.PID, d.Owner.Host, d.Identity, d.Witness)
+		}
+	}
+	say("took %s after %v%s", l.Path, waited.Round(time.Millisecond), how)
+}

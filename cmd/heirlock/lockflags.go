@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/heirlock/heirlock"
+)
+
+// lockFlags are the flags of run and exec. Where flock(1) has the same meaning, they have its names.
+type lockFlags struct {
+	policy     policyValue
+	mode       modeValue
+	wait       waitValue
+	nonblock   bool
+	conflict   uint8
+	command    string
+	noInherit  bool
+	noFork     bool
+	label      string
+	machineID  string
+	grace      time.Duration
+	durable    bool
+	quiet      bool
+	verbose    bool
+	json       bool
+	flags      *pflag.FlagSet
+	executable string   // of the command, looked up before anything is taken
+	argv       []string // of the command
+}
+
+func addLockFlags(cmd *cobra.Command) *lockFlags {
+	f := &lockFlags{policy: policyValue(heirlock.ReclaimStale), mode: 0o600, flags: cmd.Flags()}
+	fl := cmd.Flags()
+	fl.BoolVarP(&f.nonblock, "nonblock", "n", false, "do not wait (the same as -w 0)")
+	fl.VarP(&f.wait, "wait", "w", "wait at most this long; a bare number is seconds; without -n or -w wait for ever")
+	fl.Uint8VarP(&f.conflict, "conflict-exit-code", "E", exitHeld, "exit status when the lock is not taken")
+	fl.StringVarP(&f.command, "command", "c", "", "run this line with /bin/sh instead of CMD")
+	fl.BoolVar(&f.noInherit, "no-inherit", false, "do not hand the lock to the command: it may leave a daemon behind")
+	fl.BoolVarP(&f.noInherit, "close", "o", false, "the same as --no-inherit")
+	fl.BoolVarP(&f.noFork, "no-fork", "F", false, "see heirlock exec")
+	fl.Var(&f.policy, "policy", "refuse, reclaim-stale or reclaim-released")
+	fl.Var(&f.mode, "mode", "exact mode of the lock file, octal")
+	fl.StringVar(&f.label, "label", "", "text for whoever is refused, kept in the record")
+	fl.StringVar(&f.machineID, "machine-id", "", "name of this running kernel, instead of the detected machine id")
+	fl.DurationVar(&f.grace, "ownerless-grace", 0, "remove a file that no such program wrote, once seen unchanged for so long (default never)")
+	fl.BoolVar(&f.durable, "durable", false, "sync the lock file and its directory to the disk")
+	fl.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing while waiting or when refused")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "say when the lock was taken, and on what evidence")
+	fl.BoolVar(&f.json, "json", false, "print a refusal as one JSON object on stderr")
+	return f
+}
+
+// parse checks what flags alone cannot, and finds the command.
+func (f *lockFlags) parse(cmd *cobra.Command, args []string) (lock string, err error) {
+	dash := cmd.ArgsLenAtDash()
+	switch {
+	case f.noFork && cmd.Name() == "run":
+		return "", usageError("-F, --no-fork: use heirlock exec, which becomes the command")
+	case len(args) == 0 || dash == 0:
+		return "", usageError("name the lock file: heirlock %s LOCK -- CMD", cmd.Name())
+	case f.flags.Changed("command"):
+		if len(args) != 1 {
+			return "", usageError("-c takes the place of CMD: give only one of them")
+		}
+		f.argv = []string{"/bin/sh", "-c", f.command}
+	case dash != 1:
+		return "", usageError("put -- between the lock file and the command: heirlock %s LOCK -- CMD", cmd.Name())
+	case len(args) == 1:
+		return "", usageError("name the command after --")
+	default:
+		f.argv = args[1:]
+	}
+	if f.nonblock && f.flags.Changed("wait") {
+		return "", usageError("give only one of -n and -w")
+	}
+	if f.zeroWait() && f.flags.Changed("ownerless-grace") {
+		return "", usageError("--ownerless-grace needs a wait: it is this command that must see the file unchanged")
+	}
+	if f.grace < 0 {
+		return "", usageError("--ownerless-grace: a duration cannot be negative")
+	}
+	if f.executable, err = lookUp(f.argv[0]); err != nil {
+		return "", err
+	}
+	return args[0], nil
+}
+
+func (f *lockFlags) zeroWait() bool { return f.nonblock || f.flags.Changed("wait") && f.wait == 0 }
+
+func (f *lockFlags) options() heirlock.Options {
+	o := heirlock.Options{
+		Policy: heirlock.Policy(f.policy), Mode: fs.FileMode(f.mode), Label: f.label, MachineID: f.machineID,
+		Durable: f.durable, HandOn: !f.noInherit,
+	}
+	if f.flags.Changed("ownerless-grace") {
+		o.OwnerlessGrace = &f.grace
+	}
+	return o
+}
+
+// waitValue is a duration as flock(1) takes it: "1.5" is seconds, "2m" is a Go duration.
+type waitValue time.Duration
+
+func (w *waitValue) String() string { return time.Duration(*w).String() }
+func (w *waitValue) Type() string   { return "duration" }
+
+func (w *waitValue) Set(s string) error {
+	if seconds, err := strconv.ParseFloat(s, 64); err == nil {
+		if !(seconds >= 0 && seconds <= math.MaxInt64/float64(time.Second)) {
+			return fmt.Errorf("not a time to wait: %s", s)
+		}
+		*w = waitValue(seconds * float64(time.Second))
+		return nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return fmt.Errorf("not a time to wait: %s", s)
+	}
+	*w = waitValue(d)
+	return nil
+}
+
+type policyValue heirlock.Policy
+
+func (p *policyValue) String() string { return string(*p) }
+func (p *policyValue) Type() string   { return "policy" }
+
+func (p *policyValue) Set(s string) error {
+	switch heirlock.Policy(s) {
+	case heirlock.Refuse, heirlock.ReclaimStale, heirlock.ReclaimReleased:
+		*p = policyValue(s)
+		return nil
+	}
+	return fmt.Errorf("want refuse, reclaim-stale or reclaim-released")
+}
+
+type modeValue fs.FileMode
+
+func (m *modeValue) String() string { return fmt.Sprintf("%#o", uint32(*m)) }
+func (m *modeValue) Type() string   { return "octal" }
+
+func (m *modeValue) Set(s string) error {
+	v, err := strconv.ParseUint(s, 8, 32)
+	if err != nil || v&^0o777 != 0 || v&0o400 == 0 {
+		return fmt.Errorf("want an octal mode that lets the owner read, as 0600")
+	}
+	*m = modeValue(v)
+	return nil
+}

@@ -1,0 +1,49 @@
+// Command heirlock runs jobs under a lock that is inherited only from the provably dead, and explains locks.
+package main
+
+import (
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+func main() { os.Exit(execute(os.Args[1:])) }
+
+// execute runs one command line and returns the exit status.
+func execute(args []string) int {
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.Execute()
+	var exit *exitError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &exit):
+		if exit.err != nil {
+			say("%v", exit.err)
+		}
+		return exit.code
+	}
+	say("%v", err) // cobra's own: unknown commands, flags and arguments
+	return exitUsage
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "heirlock",
+		Short: "run jobs under a lock that is inherited only from the provably dead",
+		Long: `heirlock takes an exclusive lock whose owner is a process instance (boot, process number, start,
+namespaces), and takes it over only when kernel evidence proves that instance gone. No age, heartbeat or
+timeout ever proves it. Everything else is refused, and the reason is said.
+
+` + exitTable,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return usageError("name a command; see heirlock --help") },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newRun(), newExec(), newInspect(), newReclaim(), newIdentity())
+	return root
+}

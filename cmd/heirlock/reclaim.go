@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heirlock/heirlock"
+)
+
+func newReclaim() *cobra.Command {
+	policy := policyValue(heirlock.ReclaimStale)
+	var id, machineID string
+	var asJSON, durable bool
+	cmd := &cobra.Command{
+		Use:   "reclaim LOCK",
+		Short: "remove a lock whose owner is provably gone",
+		Long: `reclaim removes a lock, and takes nothing. Without --id its owner must be provably gone. With --id, as inspect shows it,
+it removes exactly that lock or guard although nothing is proven: you answer for its owner's death. It never removes
+one whose owner is alive or whose witness is held.
+
+` + exitTable,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("id") && id == "" {
+				return usageError("--id: an empty id names no lock")
+			}
+			d, err := heirlock.Reclaim(args[0], id, heirlock.Options{Policy: heirlock.Policy(policy), MachineID: machineID, Durable: durable})
+			return reclaimed(d, err, asJSON)
+		},
+	}
+	cmd.Flags().StringVar(&id, "id", "", "remove the lock or guard with this id, proven or not")
+	cmd.Flags().Var(&policy, "policy", "refuse, reclaim-stale or reclaim-released")
+	cmd.Flags().StringVar(&machineID, "machine-id", "", "name of this running kernel, instead of the detected machine id")
+	cmd.Flags().BoolVar(&durable, "durable", false, "sync the directory to the disk")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnosis as one JSON object")
+	return cmd
+}
+
+// reclaimed reports what was removed, or why nothing was.
+func reclaimed(d *heirlock.Diagnosis, err error, asJSON bool) error {
+	var held *heirlock.HeldError
+	if errors.As(err, &held) {
+		d = &held.Diagnosis
+	} else if err != nil {
+		return &exitError{statusOf(err), err}
+	}
+	switch {
+	case asJSON || err != nil:
+		if err := printDiagnosis(d, asJSON); err != nil {
+			return &exitError{exitSystem, err}
+		}
+	case d.State == "free":
+		fmt.Printf("%s is free\n", printablePath(d.Path))
+	default:
+		fmt.Printf("removed %s (%s)\n", printablePath(d.Path), d.State)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case d.State == "held":
+		return &exitError{exitHeld, nil}
+	}
+	return &exitError{exitUnproven, nil}
+}

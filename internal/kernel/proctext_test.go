@@ -173,6 +173,7 @@ func TestParseBootID(t *testing.T) {
 		id[:35] + "\n":                         "",
 		id + "0\n":                             "",
 		id[:35] + "g\n":                        "",
+		id[:8] + "0" + id[9:]:                  "",
 		strings.ReplaceAll(id, "-", "") + "\n": "",
 		"5fc112d58-ba3-4329-bf82-ab2f180a9958": "",
 		"5fc112d5-8ba3-4329-bf82-ab2f180a995-": "",

@@ -1,0 +1,99 @@
+package heirlock_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/heirlock/heirlock"
+)
+
+// command is what a wrapper runs: it holds a descriptor of the lock and works until it is told to end.
+type command struct {
+	pidfd, input int
+}
+
+// handOn has an agent take a lock and hand it on to a command.
+func handOn(t testing.TB, wrapper *agent, path string) *command {
+	t.Helper()
+	fifo := filepath.Join(t.TempDir(), "input")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	input, err := unix.Open(fifo, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrapper.own(t, path, heirlock.Options{HandOn: true})
+	wrapper.ask(t, request{Do: "start", Path: path, Argv: []string{"cat", fifo}})
+	c := &command{openPidfd(t, childPID(t, wrapper.host)), input}
+	t.Cleanup(func() { unix.PidfdSendSignal(c.pidfd, unix.SIGKILL, nil, 0) })
+	return c
+}
+
+// end ends the command's input, and waits until it has exited.
+func (c *command) end(t testing.TB) {
+	t.Helper()
+	unix.Close(c.input)
+	awaitEnd(t, c.pidfd)
+}
+
+// The wrapper is killed, its command works on. The recorded process is gone, and the kernel says that its lock is not.
+//
+//	wrapper:  takes, hands on ── SIGKILL
+//	command:                     ───────────────── ends
+//	taker:                         refused by all        inherits
+func TestFaultWrapperKilledWhileCommandLives(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.lock")
+	wrapper := agentIn(t)
+	command := handOn(t, wrapper, path)
+	judged(t, nobody(), path, "held alive matched held", byNobody)
+	wrapper.die(t)
+	judged(t, nobody(), path, "held gone pid-gone held", byNobody, "something that inherited it may still be at work")
+	onlyFiles(t, filepath.Dir(path), "x.lock")
+	if _, err := heirlock.Reclaim(path, "", heirlock.Options{}); err == nil {
+		t.Error("reclaimed under a living command")
+	}
+	id := nobody().ask(t, request{Do: "inspect", Path: path}).Seen.ID
+	if _, err := heirlock.Reclaim(path, id, heirlock.Options{}); err == nil {
+		t.Error("reclaimed by its id under a living command")
+	}
+	onlyFiles(t, filepath.Dir(path), "x.lock")
+	command.end(t)
+	judged(t, nobody(), path, "stale gone pid-gone released", byLifetime)
+	inherited(t, nobody(), path, heirlock.Options{Policy: heirlock.ReclaimStale}, "pid-gone released")
+}
+
+// A clean end takes the name away, whatever descendants still hold the descriptor: the next taker starts at once, on
+// a file of its own.
+//
+//	wrapper:  takes, hands on ── releases
+//	command:                     ─────────────────────
+//	taker:                                takes
+func TestFaultCleanReleaseUnderLivingCommand(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.lock")
+	wrapper := agentIn(t)
+	command := handOn(t, wrapper, path)
+	wrapper.ask(t, request{Do: "release", Path: path})
+	onlyFiles(t, filepath.Dir(path))
+	nobody().own(t, path, heirlock.Options{})
+	judged(t, agentIn(t), path, "held alive matched held", byNobody)
+	command.end(t)
+	nobody().ask(t, request{Do: "release", Path: path})
+	onlyFiles(t, filepath.Dir(path))
+}
+
+// A held lock that the program forgot stays held: the collector closes nothing.
+//
+//	owner:  takes, forgets, collects twice ───────────── SIGKILL
+//	taker:                                 refused by all          inherits
+func TestFaultForgottenLockIsHeld(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.lock")
+	owner := agentIn(t)
+	owner.own(t, path, heirlock.Options{})
+	owner.ask(t, request{Do: "forget"})
+	judged(t, nobody(), path, "held alive matched held", byNobody)
+	owner.die(t)
+	inherited(t, nobody(), path, heirlock.Options{Policy: heirlock.ReclaimStale}, "pid-gone released")
+}

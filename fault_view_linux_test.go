@@ -1,0 +1,107 @@
+package heirlock_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/heirlock/heirlock"
+)
+
+// view is one file by two names that do not share the kernel's lock.
+type view struct{ owner, contender string }
+
+// views are the ways to see a file twice, each in both directions.
+func views(t *testing.T, do func(t *testing.T, v view)) {
+	overlay := func(t *testing.T) (string, string) { return mountOverlay(t, t.TempDir()) }
+	fuse := func(t *testing.T) (string, string) {
+		source := t.TempDir()
+		return mountFUSE(t, source), source
+	}
+	twice := func(t *testing.T) (string, string) {
+		source := t.TempDir()
+		return mountFUSE(t, source), mountFUSE(t, source)
+	}
+	for name, mount := range map[string]func(*testing.T) (string, string){"overlay": overlay, "bindfs": fuse, "two bindfs": twice} {
+		t.Run(name, func(t *testing.T) {
+			a, b := mount(t)
+			do(t, view{filepath.Join(a, "x.lock"), filepath.Join(b, "x.lock")})
+		})
+		t.Run(name+"-turned", func(t *testing.T) {
+			a, b := mount(t)
+			do(t, view{filepath.Join(b, "x.lock"), filepath.Join(a, "x.lock")})
+		})
+	}
+}
+
+// The owner lives behind the other view. The contender's own descriptor would get the flock at once; it says nothing.
+//
+//	owner, view 1:  takes ─────────────── SIGKILL
+//	taker, view 2:        refused by all          inherits: the process is gone, and it handed nothing on
+func TestFaultOwnerBehindOtherView(t *testing.T) {
+	views(t, func(t *testing.T, v view) {
+		owner := agentIn(t)
+		owner.own(t, v.owner, heirlock.Options{})
+		judged(t, nobody(), v.contender, "held alive matched unknown", byNobody)
+		owner.die(t)
+		judged(t, nobody(), v.contender, "stale gone pid-gone unknown", byLifetime)
+		inherited(t, nobody(), v.contender, heirlock.Options{Policy: heirlock.ReclaimStale}, "pid-gone unknown")
+	})
+}
+
+// The wrapper is killed and its command works on, behind the other view: nothing that can be asked there would tell.
+// Through the command's own view the lock is inherited when it has ended.
+//
+//	wrapper, view 1:  takes, hands on ── SIGKILL
+//	command, view 1:                     ──────────────────────── ends
+//	taker, view 2:                              refused by all         refused by all
+//	taker, view 1:                                                                    inherits
+func TestFaultCommandBehindOtherView(t *testing.T) {
+	views(t, func(t *testing.T, v view) {
+		wrapper := agentIn(t)
+		command := handOn(t, wrapper, v.owner)
+		judged(t, nobody(), v.contender, "held alive matched unknown", byNobody)
+		wrapper.die(t)
+		const why = "its command may still be at work"
+		judged(t, nobody(), v.contender, "unproven gone pid-gone unknown", byNobody, why)
+		command.end(t)
+		judged(t, nobody(), v.contender, "unproven gone pid-gone unknown", byNobody, why)
+		judged(t, nobody(), v.owner, "stale gone pid-gone released", byLifetime)
+		inherited(t, nobody(), v.owner, heirlock.Options{Policy: heirlock.ReclaimStale}, "pid-gone released")
+	})
+}
+
+// The owner lives in another PID namespace behind the other view: neither instrument reaches it, alive or dead.
+func TestFaultContainerBehindOtherView(t *testing.T) {
+	views(t, func(t *testing.T, v view) {
+		owner := agentIn(t, container(t)...)
+		owner.own(t, v.owner, heirlock.Options{})
+		judged(t, nobody(), v.contender, "unproven not-probed unavailable unknown", byNobody)
+		owner.die(t)
+		judged(t, nobody(), v.contender, "unproven not-probed unavailable unknown", byNobody)
+	})
+}
+
+// Through one and the same view the witness works on every filesystem that grants it.
+//
+//	wrapper:  takes, hands on ── SIGKILL
+//	command:                     ───────────────── ends
+//	taker:                         refused by all        inherits
+func TestFaultCommandBehindSameView(t *testing.T) {
+	mounts := map[string]func(*testing.T) string{
+		"overlay": func(t *testing.T) string { dir, _ := mountOverlay(t, t.TempDir()); return dir },
+		"tmpfs":   func(t *testing.T) string { return mountTmpfs(t) },
+	}
+	for name, mount := range mounts {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(mount(t), "x.lock")
+			wrapper := agentIn(t)
+			command := handOn(t, wrapper, path)
+			judged(t, nobody(), path, "held alive matched held", byNobody)
+			wrapper.die(t)
+			judged(t, nobody(), path, "held gone pid-gone held", byNobody)
+			command.end(t)
+			judged(t, nobody(), path, "stale gone pid-gone released", byLifetime)
+			inherited(t, nobody(), path, heirlock.Options{Policy: heirlock.ReclaimStale}, "pid-gone released")
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package heirlock_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Finding and awaiting processes that are not our own children.
+
+// hostPID finds the test binary among the descendants of a prefix.
+func hostPID(t testing.TB, pid int) int {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		if err == nil && filepath.Base(exe) == filepath.Base(self) {
+			return pid
+		}
+		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+		first, _, _ := strings.Cut(string(children), " ")
+		if pid, _ = strconv.Atoi(first); err != nil || pid == 0 {
+			t.Fatalf("no %s below the prefix (%q, %v)", filepath.Base(self), children, err)
+		}
+	}
+}
+
+// openPidfd holds on to a process, so that a later kill can meet nobody else.
+func openPidfd(t testing.TB, pid int) int {
+	t.Helper()
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	return fd
+}
+
+// awaitEnd waits until the process behind a pidfd has exited, reaped or not.
+func awaitEnd(t testing.TB, pidfd int) {
+	t.Helper()
+	for {
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, -1)
+		if err == nil {
+			return
+		}
+		if err != unix.EINTR {
+			t.Fatal(err)
+		}
+	}
+}
+
+// childPID is the one child of a process.
+func childPID(t testing.TB, parent int) int {
+	t.Helper()
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		children, _ := os.ReadFile(task)
+		if first, _, found := strings.Cut(string(children), " "); found {
+			pid, err := strconv.Atoi(first)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pid
+		}
+	}
+	t.Fatalf("process %d has no child", parent)
+	return 0
+}
+
+func atoi(t testing.TB, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

@@ -66,7 +66,8 @@ func TestExplanationNamesWhatIsMissing(t *testing.T) {
 	}{
 		"machine here":   {of(noMachine), []string{"machine id: recorded 3d12, here none"}},
 		"machine there":  {of(anonymous), []string{"machine id: recorded none, here 3d12"}},
-		"ourselves":      {of(unmeasured), []string{"boot id: recorded b2d2, here none", "here none", "could not measure itself: no proc"}},
+		"ourselves":      {of(unmeasured, otherHost), []string{"boot id: recorded b2d2, here none", "namespaces: recorded " + rootNamespaces + ", here none"}},
+		"why":            {of(unmeasured, legacy, owner), []string{"this process could not measure itself: no proc"}},
 		"no evidence":    {of(theirs, owner), []string{"pidfd id: recorded none, seen 5036", "kernel lock (recorded: none)"}},
 		"no start":       {of(runs("", "")), []string{"start: recorded 53518, seen none; pidfd id: recorded 5036, seen none"}},
 		"null":           {of(null), []string{"could not measure its own process instance"}},

@@ -95,7 +95,7 @@ var (
 	handedOn  = func(s *scene) { s.record.Evidence.HandedOn = true }
 	otherView = func(s *scene) { s.ino = "1" }
 	otherDev  = func(s *scene) { s.dev = "1" }
-	hugePID   = func(s *scene) { s.record.PID = 1 << 31; s.record.Process.PID = 1 << 31 }
+	hugePID   = func(s *scene) { s.record.PID = 1 << 31 }
 	largePID  = func(s *scene) { s.record.PID = 1<<31 - 1; s.record.Process.PID = 1<<31 - 1 }
 )
 

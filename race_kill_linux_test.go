@@ -107,15 +107,8 @@ func (s *scene) recovers() {
 	if d.Guard != nil && d.Guard.State != "stale" {
 		s.t.Errorf("the guard is %+v, want stale", d.Guard)
 	}
-	if temporary := func(n string) bool { return strings.HasPrefix(n, ".heirlock-") }; slices.ContainsFunc(s.names(), temporary) {
-		l, err := heirlock.TryAcquire(s.path, heirlock.Options{Policy: heirlock.ReclaimStale})
-		if err != nil {
-			s.t.Errorf("the next taker: %v", err)
-			return
-		}
-		if err := l.Release(); err != nil {
-			s.t.Error(err)
-		}
+	if len(s.temporaries()) > 0 {
+		s.takeAndRelease()
 		leaveDead(s.t, s.path) // the next reclaim
 	}
 	s.tidy()

@@ -175,11 +175,12 @@ func underStrace(t testing.TB, inject string, s *scene, options string, steps ..
 var ofTheRuntime = []string{
 	"mmap", "munmap", "mprotect", "madvise", "brk", "futex", "nanosleep", "clock_gettime", "clock_nanosleep", "sched_yield",
 	"sched_getaffinity", "getpid", "gettid", "tgkill", "clone", "clone3", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn",
-	"sigaltstack", "epoll_create1", "epoll_ctl", "epoll_pwait", "eventfd2", "getrandom", "prctl", "uname", "fcntl", "write",
+	"sigaltstack", "epoll_create1", "epoll_ctl", "epoll_pwait", "eventfd2", "getrandom", "prctl", "uname", "fcntl", "write", "exit_group",
 }
 
 // call is one system call of the main thread.
 type call struct {
+	step  string // the announcement before it
 	name  string
 	nth   int      // among the process's calls of this name, from 1
 	texts []string // its quoted arguments
@@ -201,25 +202,24 @@ var (
 // ended; strace may still have to write that down.
 func (tr *traced) calls(from string) []call {
 	tr.t.Helper()
-	ended := fmt.Sprintf("\n%d +++ ", tr.cmd.Process.Pid)
-	text := tr.logged(func(text string) bool { return strings.Contains(text, ended) })
-	count, begun := map[string]int{}, false
+	text := tr.logged(tr.ended().MatchString)
+	count, step := map[string]int{}, ""
 	var out []call
 	for line := range strings.Lines(text) {
 		m := callLine.FindStringSubmatch(line)
 		if m == nil || m[1] != strconv.Itoa(tr.cmd.Process.Pid) {
 			continue
 		}
-		c := call{name: m[2], nth: count[m[2]] + 1}
+		c := call{step: step, name: m[2], nth: count[m[2]] + 1}
 		count[c.name] = c.nth
 		for _, q := range quoted.FindAllStringSubmatch(m[3], -1) {
 			if q[1] != "" {
 				c.texts = append(c.texts, q[1])
 			}
 		}
-		announced := len(c.texts) == 1 && strings.HasPrefix(c.texts[0], "@")
-		begun = begun || announced && c.texts[0] == "@"+from
-		if begun && !announced {
+		if len(c.texts) == 1 && strings.HasPrefix(c.texts[0], "@") {
+			step = c.texts[0][1:]
+		} else if step == from || len(out) > 0 {
 			out = append(out, c)
 		}
 	}
@@ -237,15 +237,21 @@ func kinds(calls []call) []call {
 	return out
 }
 
+// ended matches a log in which the main thread has ended.
+func (tr *traced) ended() *regexp.Regexp {
+	return regexp.MustCompile(fmt.Sprintf(`(?m)^%d +\+\+\+ `, tr.cmd.Process.Pid))
+}
+
 // logged waits for something in the log.
 func (tr *traced) logged(enough func(text string) bool) string {
 	tr.t.Helper()
+	var text []byte
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if text, _ := os.ReadFile(tr.log); enough(string(text)) {
+		if text, _ = os.ReadFile(tr.log); enough(string(text)) {
 			return string(text)
 		}
 	}
-	tr.t.Fatalf("not in the log of strace within a minute")
+	tr.t.Fatalf("not in the log of strace within a minute:\n%s", text[max(0, len(text)-2000):])
 	return ""
 }
 
@@ -253,8 +259,9 @@ func (tr *traced) logged(enough func(text string) bool) string {
 // process went to its end.
 func (tr *traced) stopped() bool {
 	tr.t.Helper()
-	stop, end := "--- stopped by SIGSTOP ---", fmt.Sprintf("\n%d +++ ", tr.cmd.Process.Pid)
-	text := tr.logged(func(text string) bool { return strings.Contains(text, stop) || strings.Contains(text, end) })
+	const stop = "--- stopped by SIGSTOP ---"
+	end := tr.ended()
+	text := tr.logged(func(text string) bool { return strings.Contains(text, stop) || end.MatchString(text) })
 	return strings.Contains(text, stop)
 }
 

@@ -3,7 +3,9 @@ package heirlock
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
+	"github.com/heirlock/heirlock/internal/kernel"
 	"github.com/heirlock/heirlock/process"
 )
 
@@ -56,10 +58,10 @@ func (e *explanation) say(format string, args ...any) {
 	e.lines = append(e.lines, printable(fmt.Sprintf(format, args...)))
 }
 
-// printable keeps what a record says from steering a terminal.
+// printable keeps what a record or a path says from steering a terminal or reordering the text that is read.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+		if !unicode.IsPrint(r) {
 			return '?'
 		}
 		return r
@@ -80,8 +82,8 @@ func (e *explanation) compared(d *Diagnosis) {
 	if f == nil {
 		return
 	}
-	e.say("machine id: recorded %s, here %s; host: recorded %s, here %s; the record is about: %s",
-		orNone(r.Machine), orNone(f.machine), r.Host, f.host, d.Attribution)
+	e.say("machine id: recorded %s, here %s; its source: recorded %s, here %s; host: recorded %s, here %s; the record is about: %s",
+		orNone(r.Machine), orNone(f.machine), orNone(r.Evidence.MachineSource), orNone(f.source), r.Host, f.host, d.Attribution)
 	own := f.own.Instance
 	switch {
 	case r.Legacy:
@@ -124,8 +126,8 @@ func (e *explanation) witness(d *Diagnosis) {
 	r, f := d.Owner, d.facts
 	file := r.Evidence.File
 	if file.FS != "" {
-		e.say("lock file: recorded type %s device %s inode %s, seen type %s device %s inode %s (filesystem %s, %s)",
-			file.FS, file.Dev, file.Ino, f.fs.Type, f.dev, f.ino, orNone(d.Filesystem.Type), d.Filesystem.Scope)
+		e.say("lock file: recorded type %s (%s) device %s inode %s, seen type %s (%s) device %s inode %s",
+			file.FS, kernel.KnownFilesystem(file.FS).Scope, file.Dev, file.Ino, orNone(f.fs.Type), f.fs.Scope, f.dev, f.ino)
 	}
 	by := orNone(r.Evidence.Witness)
 	if r.Evidence.HandedOn {
@@ -141,10 +143,7 @@ func (e *explanation) witness(d *Diagnosis) {
 
 // conclusion says what follows and what is safe to do. No advice here, followed to the letter, may lead to two owners.
 func (e *explanation) conclusion(d *Diagnosis) {
-	id := ""
-	if d.ID != "" {
-		id = fmt.Sprintf("; if you have made sure that its owner, and everything the owner started, has ended, remove exactly this one with: heirlock reclaim --id %s %s", d.ID, shellWord(d.Path))
-	}
+	id := d.advice()
 	switch d.State {
 	case stateHeld:
 		e.say("held: %s; wait for it, or end it", heldBy(d))
@@ -159,6 +158,19 @@ func (e *explanation) conclusion(d *Diagnosis) {
 		}
 		e.say("unproven: %s%s", orNone(d.Cause), id)
 	}
+}
+
+// advice is the way out of a lock that nothing proves; none where even an operator's word would be refused.
+func (d *Diagnosis) advice() string {
+	if d.ID == "" || d.facts != nil && (d.facts.flock == flockAbsent || d.facts.flock == flockTaken) {
+		return ""
+	}
+	path := shellWord(d.Path)
+	if printable(d.Path) != d.Path {
+		path = "and its path" // pasted, a name that cannot be printed would be another name
+	}
+	return fmt.Sprintf("; if you have made sure that its owner, and everything the owner started, has ended, remove exactly this one with: heirlock reclaim --id=%s %s",
+		shellWord(d.ID), path)
 }
 
 func heldBy(d *Diagnosis) string {

@@ -48,7 +48,7 @@ func TestExplanationNamesWhatWasCompared(t *testing.T) {
 			"boot id: recorded b2d2, here c3c3",
 			"namespaces: recorded " + rootNamespaces + ", here " + otherNamespaces,
 			"start: recorded 53518, seen 60001", "pidfd id: recorded 5036, seen 7001",
-			"recorded type ef53 device 64768 inode 9977906, seen type 6969 device 2049 inode 131", "nfs, shared",
+			"recorded type ef53 (local) device 64768 inode 9977906, seen type 6969 (shared) device 2049 inode 131", "its source: recorded machine-id, here machine-id",
 			"recorded: flock+child, handed on",
 		} {
 			if !strings.Contains(text, want) {
@@ -96,7 +96,7 @@ func TestExplanationNamesWhatIsMissing(t *testing.T) {
 // The last sentence says what follows. Only what is unproven or ownerless may be removed by an operator's word, and
 // the operator is told what the word has to cover.
 func TestExplanationConcludes(t *testing.T) {
-	const byID = "if you have made sure that its owner, and everything the owner started, has ended, remove exactly this one with: heirlock reclaim --id 0190 dir/x.lock"
+	const byID = "if you have made sure that its owner, and everything the owner started, has ended, remove exactly this one with: heirlock reclaim --id=0190 dir/x.lock"
 	for _, c := range []struct {
 		name    string
 		changes []change
@@ -220,8 +220,39 @@ func TestShellWord(t *testing.T) {
 	if s := deadOwner(); true {
 		null(&s)
 		d := judge("a dir/it's.lock", s.reading, s.facts)
-		if !slices.ContainsFunc(d.Explanation(), func(line string) bool { return strings.HasSuffix(line, ` --id 0190 'a dir/it'\''s.lock'`) }) {
+		if !slices.ContainsFunc(d.Explanation(), func(line string) bool { return strings.HasSuffix(line, ` --id=0190 'a dir/it'\''s.lock'`) }) {
 			t.Errorf("the path is not quoted: %q", d.Explanation())
 		}
+	}
+}
+
+// A record's text is pasted into a shell together with the advice: it stays one word, whatever it is.
+func TestAdviceQuotesTheID(t *testing.T) {
+	s := deadOwner()
+	s.record.Process = nil
+	s.id = "x; touch /tmp/pwned"
+	_, text := explain(s)
+	if want := "heirlock reclaim --id='x; touch /tmp/pwned' dir/x.lock"; !strings.Contains(text, want) {
+		t.Errorf("%q is missing in\n%s", want, text)
+	}
+}
+
+// Where even an operator's word is refused, because the kernel lock cannot be had, it is not asked for.
+func TestNoAdviceThatWouldBeRefused(t *testing.T) {
+	for _, state := range []flockState{flockAbsent, flockTaken} {
+		s := deadOwner()
+		null(&s)
+		s.flock = state
+		_, text := explain(s)
+		if strings.Contains(text, "heirlock reclaim --id") {
+			t.Errorf("flock %s: advice in\n%s", state, text)
+		}
+	}
+}
+
+// Text that would reorder or hide what is read is not printed.
+func TestBidiControlsAreNotPrinted(t *testing.T) {
+	if got := printable("a\u202eb\u2028c\u200bd é\n"); got != "a?b?c?d é?" {
+		t.Errorf("%q", got)
 	}
 }

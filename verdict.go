@@ -180,7 +180,7 @@ func identify(r *Record, f *facts) (process.Identity, string) {
 
 // otherBootDoubt says why two different boot ids are no proof, "" if they are (rule 5).
 func otherBootDoubt(r *Record, f *facts, seen process.Observation) string {
-	declared := r.Evidence.MachineSource == "declared" && f.source == "declared" && r.Machine == f.machine
+	declared := r.Machine != "" && r.Machine == f.machine && r.Evidence.MachineSource == "declared" && f.source == "declared"
 	if !local(r, f) && !declared {
 		return fmt.Sprintf("the boot ids differ (recorded %s, here %s), but the filesystem is not known to be local (%s), so the record may be of another machine",
 			r.Process.BootID, f.own.Instance.BootID, f.fs.Name)
@@ -233,7 +233,7 @@ func wantsProbe(r *Record, f *facts) bool {
 	if r.Legacy {
 		return true
 	}
-	if r.Process == nil || f.ownErr != nil {
+	if r.Process == nil || f.ownErr != nil || r.Process.Namespace != f.own.Instance.Namespace {
 		return false
 	}
 	return r.Process.BootID == f.own.Instance.BootID || r.Evidence.Acquisition == ""
@@ -275,7 +275,7 @@ func (d *Diagnosis) conclude(f *facts) {
 // held it to its end.
 func (d *Diagnosis) witnessProves(f *facts) bool {
 	r := d.Owner
-	if d.Identity != process.Unavailable || r.Process == nil || !f.own.Instance.Valid() || !local(r, f) {
+	if d.Identity != process.Unavailable || r.Process == nil || !probeable(r.PID) || !f.own.Instance.Valid() || !local(r, f) {
 		return false
 	}
 	return r.Process.Platform == f.own.Instance.Platform && r.Process.BootID == f.own.Instance.BootID &&

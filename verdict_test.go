@@ -92,7 +92,6 @@ var (
 	theirs    = func(s *scene) { s.record.Evidence = Evidence{} }
 	null      = func(s *scene) { s.record.Process = nil }
 	legacy    = func(s *scene) { s.record.Process, s.record.Legacy, s.record.Evidence = nil, true, Evidence{} }
-	handedOn  = func(s *scene) { s.record.Evidence.HandedOn = true }
 	otherView = func(s *scene) { s.ino = "1" }
 	otherDev  = func(s *scene) { s.dev = "1" }
 	hugePID   = func(s *scene) { s.record.PID = 1 << 31 }
@@ -426,7 +425,7 @@ func TestWantsProbe(t *testing.T) {
 		changes []change
 		want    bool
 	}{
-		"one boot": {of(), true}, "one boot, other namespace": {of(otherNamespace), true}, "legacy": {of(legacy), true},
+		"one boot": {of(), true}, "one boot, other namespace": {of(otherNamespace), false}, "legacy": {of(legacy), true},
 		"legacy, not measured": {of(legacy, unmeasured), true}, "other boot": {of(otherBoot), false},
 		"other boot, theirs": {of(otherBoot, theirs), true}, "null": {of(null), false}, "not measured": {of(unmeasured), false},
 		"another machine": {of(otherMachine, otherBoot), false}, "another machine, legacy": {of(legacy, otherMachine), false},
@@ -569,4 +568,15 @@ func TestJudgeProperties(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A number that cannot be probed refuses every policy, whatever the witness says.
+func TestHugeNumberIsNeverReclaimed(t *testing.T) {
+	s := deadOwner()
+	hugePID(&s)
+	s.record.Process.PID = 1 << 31
+	otherNamespace(&s)
+	if d := judge("x", s.reading, s.facts); len(d.ReclaimableBy) != 0 || d.State != stateUnproven {
+		t.Errorf("%s, reclaimable by %v; want unproven and nobody", d.State, d.ReclaimableBy)
+	}
 }

@@ -354,3 +354,12 @@ func TestRivals(t *testing.T) {
 		t.Errorf("no rival found in bench/go.mod: %q", required(text))
 	}
 }
+
+// Files stay readable too.
+func TestFileLength(t *testing.T) {
+	for _, f := range house(t) {
+		if f.lines > 300 && !f.test {
+			t.Errorf("%s has %d lines, at most 300", f.name, f.lines)
+		}
+	}
+}

@@ -26,7 +26,7 @@ func parseProcStat(text []byte) (procStat, error) {
 		return procStat{}, fmt.Errorf("stat line does not begin with a process number")
 	}
 	fields := bytes.Fields(text[last+1:])
-	const state, threads, start = 3 - 3, 20 - 3, 22 - 3 // fields are numbered from 1, and field 3 comes first here
+	const state, threads, start = 0, 17, 19 // fields 3, 20 and 22 of the whole line
 	if len(fields) <= start || len(fields[state]) != 1 {
 		return procStat{}, fmt.Errorf("stat line has %d fields after the command name, want at least %d", len(fields), start+1)
 	}

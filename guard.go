@@ -1,0 +1,62 @@
+package heirlock
+
+import (
+	"errors"
+
+	"github.com/heirlock/heirlock/internal/kernel"
+)
+
+// underGuard runs one reclaim while holding <lock>.reclaim. A guard that is in the way is cleared if that is proven
+// safe, and errChanged returned; it is never taken over directly.
+func (t *target) underGuard(g *grace, do func() error) error {
+	guard, err := t.createGuard()
+	if err == ErrHeld {
+		return t.clearGuard(g)
+	}
+	if err != nil {
+		return err
+	}
+	err = do()
+	_ = t.remove(&guard) // a name that stays behind has lost its flock, and the next reclaim clears it
+	guard.file.Close()
+	return err
+}
+
+// createGuard makes the guard: a file like a lock, but never handed on.
+func (t *target) createGuard() (held, error) {
+	plain := *t
+	plain.opts.HandOn, plain.opts.Exec = false, false
+	h, err := plain.create(t.guardName())
+	t.temporaries = plain.temporaries
+	return h, err
+}
+
+// clearGuard removes a guard that its owner cannot be using any more. One of ours, seen through the same view, is free
+// as soon as its flock can be taken: its holder holds that to the end and never hands it on. Any other is judged like
+// a lock, and goes only if its owner is provably gone.
+func (t *target) clearGuard(g *grace) error {
+	d, err := t.destroy(t.guardName(), func(d *Diagnosis, seen kernel.Stat, state flockState) bool {
+		if d.State == stateOwnerless {
+			return g != nil && g.guard.over(seen, guardGrace)
+		}
+		return state == flockFree && d.guardAbandoned() || d.reclaimableBy(ReclaimStale)
+	})
+	var refused *HeldError
+	switch {
+	case err == nil:
+		return errChanged
+	case errors.As(err, &refused) && d != nil:
+		lock, err := t.settled(t.name, false)
+		if err != nil {
+			return err
+		}
+		lock.Guard, lock.Cause = d, causeGuard
+		return &HeldError{Path: t.path, Diagnosis: lock}
+	}
+	return err
+}
+
+// guardAbandoned: a guard that heirlock wrote, whose flock speaks for its owner, and was released.
+func (d *Diagnosis) guardAbandoned() bool {
+	return d.Owner != nil && d.Witness == witnessReleased && d.Owner.Evidence.Witness == witnessFlock && !d.Owner.Evidence.handedOn()
+}

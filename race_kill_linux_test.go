@@ -104,8 +104,8 @@ func (s *scene) recovers() {
 		s.t.Errorf("the lock is %+v, %v; want free or stale", d, err)
 		return
 	}
-	if d.Guard != nil && d.Guard.State != "stale" {
-		s.t.Errorf("the guard is %+v, want stale", d.Guard)
+	if d.Guard != nil && d.Guard.Witness != "released" {
+		s.t.Errorf("the guard is %+v, want one that is released", d.Guard)
 	}
 	if len(s.temporaries()) > 0 {
 		s.takeAndRelease()
@@ -140,6 +140,9 @@ func TestRaceKilledAtEveryCall(t *testing.T) {
 			{planReclaim, []string{guard, remove, "unlinkat x.lock | ", "unlinkat x.lock.reclaim | "}},
 		} {
 			t.Run(c.String(), func(t *testing.T) {
+				if testing.Short() && c.String() != planTake.String() {
+					t.Skip("hundreds of processes under strace")
+				}
 				t.Parallel()
 				points := c.everywhere(t, at)
 				require(t, points, c.interesting)

@@ -52,9 +52,13 @@ func steps(args []string) int {
 	w := &walker{path: args[0], opts: opts}
 	for _, step := range args[2:] {
 		syscall.Access("@"+step, 0)
-		if !w.step(step) {
-			return 1
+		if w.step(step) {
+			continue
 		}
+		if args[len(args)-1] == "pause" {
+			w.step("pause")
+		}
+		return 1
 	}
 	syscall.Access("@end", 0)
 	return 0

@@ -97,3 +97,60 @@ func TestFaultForgottenLockIsHeld(t *testing.T) {
 	owner.die(t)
 	inherited(t, nobody(), path, heirlock.Options{Policy: heirlock.ReclaimStale}, "pid-gone released")
 }
+
+// What a record says of its witness is what its owner does with the descriptor.
+func TestFaultRecordedWitness(t *testing.T) {
+	for _, row := range []struct {
+		opts    heirlock.Options
+		witness string
+	}{
+		{heirlock.Options{}, "flock"},
+		{heirlock.Options{HandOn: true}, "flock+child"},
+		{heirlock.Options{Exec: true}, ""},
+		{heirlock.Options{Exec: true, HandOn: true}, "child"},
+	} {
+		path := filepath.Join(t.TempDir(), "x.lock")
+		l, err := heirlock.TryAcquire(path, row.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := heirlock.Inspect(path, heirlock.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := d.Owner.Evidence; e.Witness != row.witness || e.HandedOn != row.opts.HandOn {
+			t.Errorf("%+v recorded witness %q, handed on %v; want %q", row.opts, e.Witness, e.HandedOn, row.witness)
+		}
+		if err := l.Release(); err != nil {
+			t.Error(err)
+		}
+		onlyFiles(t, filepath.Dir(path))
+	}
+}
+
+// Somebody holds the kernel lock of a dead owner's file, for whatever reason: nobody unlinks without it.
+func TestFaultForeignFlockVetoes(t *testing.T) {
+	needsInitialNamespace(t)
+	for _, generation := range generations {
+		t.Run(generation, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.lock")
+			owner := idler(t)
+			plantRecord(t, path, recordOf(t, owner.cmd.Process.Pid, generation))
+			owner.kill()
+			fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+				t.Fatal(err)
+			}
+			state, identity := "unproven", identityOf(generation, "pid-gone")
+			if generation == generationOurs {
+				state = "held"
+			}
+			judged(t, nobody(), path, state+" gone "+identity+" "+witnessOf(generation, "held"), byNobody)
+			unix.Close(fd)
+			inherited(t, nobody(), path, heirlock.Options{Policy: heirlock.ReclaimStale}, identity+" "+witnessOf(generation, "released"))
+		})
+	}
+}

@@ -120,3 +120,44 @@ func TestFaultUnreadableRecord(t *testing.T) {
 	judged(t, who, path, "unproven not-probed - unknown", byNobody, "permission denied")
 	inherited(t, nobody(), path, heirlock.Options{Policy: heirlock.ReclaimStale}, "pid-gone released")
 }
+
+// The owner could not open a pidfd of itself, and recorded no id of it: its start decides alone.
+func TestFaultOwnerWithoutPidfd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.lock")
+	owner := agentIn(t, compiled(t, denying), strconv.Itoa(int(syscall.EPERM)))
+	owner.own(t, path, heirlock.Options{})
+	judged(t, nobody(), path, "held alive matched held", byNobody, "pidfd id: recorded none")
+	owner.die(t)
+	judged(t, nobody(), path, "stale gone pid-gone released", byLifetime)
+	inherited(t, nobody(), path, heirlock.Options{Policy: heirlock.ReclaimStale}, "pid-gone released")
+}
+
+// Where there is no /proc at all, a lock is still born, for root and for a user who cannot link an unnamed file without
+// /proc. Nobody is judged gone from there, nor is who took a lock there.
+func TestFaultNoProc(t *testing.T) {
+	noProc := arranged(t, "mount -t tmpfs none /proc")
+	for name, who := range map[string]*agent{
+		"root":       playPublic(t, noProc),
+		"other user": playPublic(t, append(noProc, stranger(t)...)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := publicDir(t)
+			if err := os.Chmod(dir, 0o777); err != nil {
+				t.Fatal(err)
+			}
+			path, old := filepath.Join(dir, "x.lock"), filepath.Join(dir, "old.lock")
+			who.own(t, path, heirlock.Options{Mode: 0o644})
+			onlyFiles(t, dir, "x.lock")
+			judged(t, nobody(), path, "held not-probed unavailable held", byNobody, "null")
+			who.ask(t, request{Do: "release", Path: path})
+			onlyFiles(t, dir)
+			dead := idler(t)
+			plantRecord(t, path, recordOf(t, dead.cmd.Process.Pid, generationOurs))
+			plantRecord(t, old, recordOf(t, dead.cmd.Process.Pid, generationLegacy))
+			dead.kill()
+			shell(t, "chmod", "0644", path, old)
+			judged(t, who, path, "unproven not-probed unavailable released", byNobody, "could not measure itself")
+			judged(t, who, old, "unproven not-probed legacy unknown", byNobody, "could not measure itself")
+		})
+	}
+}

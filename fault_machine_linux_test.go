@@ -67,20 +67,36 @@ func TestFaultOtherBootOnSharedFilesystem(t *testing.T) {
 	same := heirlock.Options{MachineID: "rack-7"}
 	judgedWith(t, nobody(), path, same, refused, byNobody, "not known to be local")
 
+	byChance := onOtherBoot(t, generationOurs) // what one side declared is what the other detected
+	if byChance.Machine != "" {
+		byChance.Evidence.MachineSource = "declared"
+		plantRecord(t, path, byChance)
+		judged(t, nobody(), path, refused, byNobody, "not known to be local")
+	}
+
+	modern := onOtherBoot(t, generationModern) // names no filesystem: it counts by the contender's view
+	plantRecord(t, path, modern)
+	judged(t, nobody(), path, "unproven not-probed unavailable unknown", byNobody, "not known to be local")
+
 	plantRecord(t, path, declared)
 	same.Policy = heirlock.ReclaimStale
 	judgedWith(t, nobody(), path, same, "stale gone different-boot released", byLifetime)
 	inherited(t, nobody(), path, same, "different-boot released")
 }
 
-// A record that names a filesystem which is not local stays doubtful where the contender sees a local one: the same
-// file, reached by two ways.
-func TestFaultOtherBootRecordedOnSharedFilesystem(t *testing.T) {
+// Both sides must see a local filesystem. A file that is reached by two ways stays doubtful, whichever of them is local.
+func TestFaultOtherBootSeenAsLocalByOneSide(t *testing.T) {
 	source := t.TempDir()
-	mount := mountFUSE(t, source)
-	r := onOtherBoot(t, generationOurs)
-	plantRecord(t, filepath.Join(mount, "x.lock"), r)
-	judged(t, nobody(), filepath.Join(source, "x.lock"), "unproven not-probed unavailable unknown", byNobody, "not known to be local")
+	local, shared := filepath.Join(source, "x.lock"), filepath.Join(mountFUSE(t, source), "x.lock")
+	const refused = "unproven not-probed unavailable unknown"
+	plantRecord(t, shared, onOtherBoot(t, generationOurs))
+	judged(t, nobody(), local, refused, byNobody, "not known to be local")
+	if err := os.Remove(local); err != nil {
+		t.Fatal(err)
+	}
+	plantRecord(t, local, onOtherBoot(t, generationOurs))
+	judged(t, nobody(), shared, refused, byNobody, "not known to be local")
+	inherited(t, nobody(), local, heirlock.Options{Policy: heirlock.ReclaimStale}, "different-boot released")
 }
 
 // Another machine's processes cannot be asked. One kernel that was seen from two images is one machine.
@@ -148,4 +164,29 @@ func TestFaultRenamedHost(t *testing.T) {
 	owner.die(t)
 	judged(t, renamed, path, "stale gone pid-gone released", byLifetime)
 	inherited(t, renamed, path, stale, "pid-gone released")
+}
+
+// Another program, in a container whose manager invented a boot id, writes a record that looks like one of another
+// boot. Its process may run: here, under the same number and start, or in a namespace that we cannot look into.
+//
+//	owner, invented boot id:  runs ───────────── SIGKILL
+//	host:                          refused by all        inherits, unless the namespaces differ
+func TestFaultOtherProgramWithInventedBootID(t *testing.T) {
+	owner := idler(t)
+	path := filepath.Join(t.TempDir(), "x.lock")
+	r := recordOf(t, owner.cmd.Process.Pid, generationModern)
+	here := *r.Process
+	here.BootID = otherBoot
+	elsewhere := here
+	elsewhere.Namespace = "pid:[4026539999];time:[4026531834]"
+	there := r
+	r.Process, there.Process = &here, &elsewhere
+	plantRecord(t, path, r)
+	judged(t, nobody(), path, "unproven not-probed unavailable unknown", byNobody, "may be the one recorded")
+	owner.kill()
+	judged(t, nobody(), path, "stale gone different-boot unknown", byLifetime)
+	plantRecord(t, path, there)
+	judged(t, nobody(), path, "unproven not-probed unavailable unknown", byNobody, elsewhere.Namespace)
+	plantRecord(t, path, r)
+	inherited(t, nobody(), path, heirlock.Options{Policy: heirlock.ReclaimStale}, "different-boot unknown")
 }

@@ -68,6 +68,27 @@ func TestFaultWrapperInOtherPIDNamespace(t *testing.T) {
 	inherited(t, nobody(), path, heirlock.Options{Policy: heirlock.ReclaimReleased}, "unavailable released")
 }
 
+// The owner became another program (exec), in a container. What its descriptor says is about that program and everything
+// that it started, and is no proof about the owner: nobody takes the lock from outside.
+func TestFaultExecInOtherPIDNamespace(t *testing.T) {
+	program := compiled(t, leaderless)
+	for _, with := range []string{"true", "false"} {
+		t.Run("handOn="+with, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.lock")
+			owner := agentIn(t, container(t)...)
+			owner.say(fmt.Sprintf(`{"Do":"exec","Path":%q,"Opts":{"HandOn":%s},"Argv":[%q]}`, path, with, program))
+			owner.expect("leaderless")
+			alive, dead := "held not-probed unavailable held", "unproven not-probed unavailable released"
+			if with == "false" {
+				alive, dead = "unproven not-probed unavailable unknown", "unproven not-probed unavailable unknown"
+			}
+			judged(t, nobody(), path, alive, byNobody)
+			owner.die(t)
+			judged(t, nobody(), path, dead, byNobody)
+		})
+	}
+}
+
 // In a time namespace the same process has another start. The namespaces differ, and nobody compares.
 //
 //	owner, clock + 1 day:  takes ─────────────── SIGKILL
@@ -187,6 +208,29 @@ func TestFaultForeignProc(t *testing.T) {
 			judged(t, nobody(), own, "unproven not-probed unavailable released", byNobody)
 		})
 	}
+}
+
+// Behind a foreign /proc, a process may by chance have the number that it has there: everything it reads about itself
+// is then about itself, and everything about others is not.
+func TestFaultForeignProcWithOwnNumber(t *testing.T) {
+	needs(t, "unshare")
+	path, own := filepath.Join(t.TempDir(), "x.lock"), filepath.Join(t.TempDir(), "own.lock")
+	who := agentOf(t, play(t, []string{"unshare", "--pid", "--fork", "--kill-child"}, "twin"))
+	if who.pid != who.host {
+		t.Fatalf("the agent is %d in its namespace and %d here", who.pid, who.host)
+	}
+	dead := idler(t)
+	r := recordOf(t, dead.cmd.Process.Pid, generationOurs)
+	instance := *r.Process
+	instance.Namespace = namespacesOf(t, who.host)
+	r.Process = &instance
+	dead.kill()
+	plantRecord(t, path, r)
+	judged(t, who, path, "unproven not-probed unavailable released", byNobody, "another PID namespace")
+	who.own(t, own, heirlock.Options{})
+	judged(t, nobody(), own, "held not-probed unavailable held", byNobody, "null")
+	who.ask(t, request{Do: "release", Path: own})
+	onlyFiles(t, filepath.Dir(own))
 }
 
 // A legacy record does not say in which namespace its number lives. Its absence means something only in the first.

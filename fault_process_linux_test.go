@@ -13,23 +13,15 @@ import (
 
 // Finding and awaiting processes that are not our own children.
 
-// hostPID finds the test binary among the descendants of a prefix.
+// hostPID is the last process of a prefix that started the next one each, down to the agent.
 func hostPID(t testing.TB, pid int) int {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for {
-		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-		if err == nil && filepath.Base(exe) == filepath.Base(self) {
+		child := firstChild(t, pid)
+		if child == 0 {
 			return pid
 		}
-		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-		first, _, _ := strings.Cut(string(children), " ")
-		if pid, _ = strconv.Atoi(first); err != nil || pid == 0 {
-			t.Fatalf("no %s below the prefix (%q, %v)", filepath.Base(self), children, err)
-		}
+		pid = child
 	}
 }
 
@@ -61,21 +53,26 @@ func awaitEnd(t testing.TB, pidfd int) {
 // childPID is the one child of a process.
 func childPID(t testing.TB, parent int) int {
 	t.Helper()
+	child := firstChild(t, parent)
+	if child == 0 {
+		t.Fatalf("process %d has no child", parent)
+	}
+	return child
+}
+
+// firstChild is 0 if there is none.
+func firstChild(t testing.TB, parent int) int {
+	t.Helper()
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, task := range tasks {
-		children, _ := os.ReadFile(task)
+		children, _ := os.ReadFile(task) // a thread may have ended meanwhile
 		if first, _, found := strings.Cut(string(children), " "); found {
-			pid, err := strconv.Atoi(first)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return pid
+			return atoi(t, first)
 		}
 	}
-	t.Fatalf("process %d has no child", parent)
 	return 0
 }
 

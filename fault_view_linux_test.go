@@ -105,3 +105,15 @@ func TestFaultCommandBehindSameView(t *testing.T) {
 		})
 	}
 }
+
+// A bind mount is another way to the same inode of the same filesystem: the same view.
+func TestFaultOwnerBehindBindMount(t *testing.T) {
+	source := t.TempDir()
+	path := filepath.Join(mounted(t, "--bind", source), "x.lock")
+	owner := agentIn(t, container(t)...)
+	owner.own(t, filepath.Join(source, "x.lock"), heirlock.Options{})
+	judged(t, nobody(), path, "held not-probed unavailable held", byNobody)
+	owner.die(t)
+	judged(t, nobody(), path, "unproven not-probed unavailable released", byWitness)
+	inherited(t, nobody(), path, heirlock.Options{Policy: heirlock.ReclaimReleased}, "unavailable released")
+}

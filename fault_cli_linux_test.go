@@ -94,13 +94,13 @@ func TestFaultRunKilledWhileCommandLives(t *testing.T) {
 //	next heirlock run:                    takes
 func TestFaultRunLeavesDaemonBehind(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.lock")
-	status, out := cli(t, "run", path, "--", "sh", "-c", `stat -Lc %i /proc/self/fd/$HEIRLOCK_FD "$HEIRLOCK_PATH"; sleep 1000 >/dev/null 2>&1 & echo $!`)
-	lines := strings.Fields(out)
-	if status != 0 || len(lines) != 3 || lines[0] != lines[1] {
-		t.Fatalf("run: exit %d, %q; want the lock file's inode twice, and a process number", status, lines)
-	}
-	daemon := openPidfd(t, atoi(t, lines[2]))
+	status, out := cli(t, "run", path, "--", "sh", "-c", `sleep 1000 >/dev/null 2>&1 & echo $!; stat -Lc %i /proc/self/fd/$HEIRLOCK_FD "$HEIRLOCK_PATH"`)
+	number, inodes, _ := strings.Cut(out, "\n")
+	daemon := openPidfd(t, atoi(t, number))
 	defer unix.PidfdSendSignal(daemon, unix.SIGKILL, nil, 0)
+	if seen := strings.Fields(inodes); status != 0 || len(seen) != 2 || seen[0] != seen[1] {
+		t.Fatalf("run: exit %d, %q; want the lock file's inode twice", status, seen)
+	}
 	onlyFiles(t, filepath.Dir(path))
 	ran(t, path, 0, "--policy", "refuse")
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(daemon), Events: unix.POLLIN}}, 0); n != 0 || err != nil {

@@ -31,8 +31,14 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(role(os.Args[1:]))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if cliDir != "" {
+		os.RemoveAll(cliDir)
+	}
+	os.Exit(code)
 }
+
+var cliDir string // where buildCLI put the command
 
 // actor is one running role.
 type actor struct {
@@ -136,6 +142,7 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	cliDir = dir
 	bin := filepath.Join(dir, "heirlock")
 	out, err := exec.Command("go", "build", "-o", bin, "./cmd/heirlock").CombinedOutput()
 	if err != nil {

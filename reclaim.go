@@ -176,7 +176,7 @@ func (t *target) sweep() {
 		return
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name, temporaryPrefix) && len(name) == len(temporaryPrefix)+uuidLength {
+		if temporary, _ := strings.CutSuffix(name, "-2"); strings.HasPrefix(name, temporaryPrefix) && len(temporary) == len(temporaryPrefix)+uuidLength {
 			t.sweepOne(name)
 		}
 	}

@@ -68,8 +68,46 @@ func (n *Newborn) prepare(mode uint32) (err error) {
 	if n.Flock != nil && !errors.Is(n.Flock, ErrNoLock) {
 		return n.Flock
 	}
+	if n.Flock == nil && n.Filesystem.Scope != ScopeLocal {
+		return n.proveFlock()
+	}
 	return nil
 }
+
+// proveFlock finds out whether the flock will be seen through another name of the file. Below a FUSE filesystem two
+// names of one file can be two inodes of this kernel with one inode number: the flock of the one says nothing about
+// the other, and a record must not call it a witness. A local filesystem needs no proof.
+//
+//	linkat(temporary, probe), openat(probe), flock(LOCK_SH|LOCK_NB), unlinkat(probe)
+func (n *Newborn) proveFlock() error {
+	if n.temporary == "" {
+		return ErrNoUnnamed // it has no name to link: begin again with one
+	}
+	probe := n.temporary + probeSuffix
+	_, err := ignoringEINTR(func() (int, error) { return 0, unix.Linkat(n.dir.fd, n.temporary, n.dir.fd, probe, 0) })
+	if err == unix.ENOENT {
+		return ErrNameGone
+	}
+	if err != nil {
+		return nil // without links only a rename can publish it, and a rename keeps the inode
+	}
+	defer n.dir.Unlink(probe)
+	fd, err := openRetry(n.dir.fd, probe, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: probe, Err: err}
+	}
+	other := File{fd}
+	defer other.Close()
+	if err := other.Lock(false); !errors.Is(err, ErrLocked) {
+		n.Flock = &fs.PathError{Op: "flock", Path: probe, Err: noLockError{errInvisible}}
+	}
+	return nil
+}
+
+// probeSuffix makes the second name of a temporary. What a crash leaves of it, a sweep finds like the first.
+const probeSuffix = "-2"
+
+var errInvisible = errors.New("it is not seen through another name of the file")
 
 // Fill writes the content, whole or not at all. With durable it is on the disk when Fill returns; so it is, too,
 // on a filesystem that is not known to be local, where other machines would see the name before the bytes.

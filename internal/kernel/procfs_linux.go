@@ -51,6 +51,17 @@ func onProcfs(fd int, path string) error {
 	return nil
 }
 
+// notMounted refuses a file that something was mounted over: another file of procfs, as the host name, passes for a
+// boot id by its filesystem. Kernels before 5.8 cannot tell.
+func notMounted(path string) error {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, 0, &st)
+	if err == nil && st.Attributes_mask&st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0 {
+		return fmt.Errorf("%s is itself a mount point: something is mounted over it", path)
+	}
+	return nil
+}
+
 // readProcLink returns the text of a symbolic link on procfs, fs.ErrNotExist if there is none.
 func readProcLink(path string) (string, error) {
 	fd, err := openRetry(unix.AT_FDCWD, path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -98,7 +109,7 @@ func readBootID() (string, error) {
 	if ids[0] != ids[1] {
 		return "", fmt.Errorf("%s changes from one read to the next", path)
 	}
-	return ids[0], nil
+	return ids[0], notMounted(path)
 }
 
 // namespaces is the identity of the caller's PID and time namespace. A kernel without time namespaces (before

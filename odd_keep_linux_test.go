@@ -1,0 +1,306 @@
+package heirlock_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/heirlock/heirlock"
+)
+
+// Behaviour that programs of the format rely on (COMPAT.md, "Behaviour to keep"), one test each.
+
+// While the work runs the file names this process and this acquisition; afterwards the name is gone.
+func TestOddWorkRunsWhileTheRecordNamesUs(t *testing.T) {
+	s := newScene(t, t.TempDir())
+	l, err := heirlock.TryAcquire(s.path, heirlock.Options{Label: "work"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(s.path)
+	for _, want := range []string{fmt.Sprintf(`{"pid":%d,`, os.Getpid()), l.Owner.Evidence.Acquisition, `"label":"work"`} {
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("the record %s, %v; want %s in it", text, err, want)
+		}
+	}
+	s.only("x.lock")
+	for range 2 {
+		if err := l.Release(); err != nil {
+			t.Error(err)
+		}
+	}
+	s.only()
+}
+
+// A call whose context has ended creates nothing and does not even look, though the lock is there for the taking.
+func TestOddCancelledCallCreatesNothing(t *testing.T) {
+	s := newScene(t, t.TempDir())
+	reason := errors.New("not any more")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(reason)
+	if l, err := heirlock.Acquire(ctx, s.path, heirlock.Options{}); !errors.Is(err, reason) || l != nil {
+		t.Errorf("%v, %v; want the reason", l, err)
+	}
+	s.only()
+	leaveDead(t, s.path)
+	before := s.picture()
+	if l, err := heirlock.Acquire(ctx, s.path, heirlock.Options{}); !errors.Is(err, reason) || l != nil {
+		t.Errorf("%v, %v; want the reason", l, err)
+	}
+	if after := s.picture(); after != before {
+		t.Errorf("before:\n%safter:\n%s", before, after)
+	}
+}
+
+// A wait ends with its context, at once and with its reason; a refusal among the errors names the holder and the wait.
+//
+//	owner:   ────────── holds ─────────────────────────▶
+//	waiter:       first attempt · pause · attempt · … ✗ cancelled anywhere in between
+func TestOddCancelDuringAWaitIsPrompt(t *testing.T) {
+	s := newScene(t, t.TempDir())
+	owner := play(t, nil, "hold", s.path, "refuse")
+	acquisition := strings.Fields(owner.expect("held"))[0]
+	before, reason := s.picture(), errors.New("enough")
+	for _, after := range []time.Duration{0, time.Millisecond, 30 * time.Millisecond, 400 * time.Millisecond} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var cancelled time.Time
+		time.AfterFunc(after, func() { cancelled = time.Now(); cancel(reason) })
+		_, err := heirlock.Acquire(ctx, s.path, heirlock.Options{})
+		late := time.Since(cancelled)
+		if !errors.Is(err, reason) || late > 200*time.Millisecond {
+			t.Errorf("%v, %v after the cancel; want the reason, at once", err, late)
+		}
+		var refused *heirlock.HeldError
+		if errors.As(err, &refused) && (refused.Diagnosis.Owner.Evidence.Acquisition != acquisition || refused.Waited < after/2) {
+			t.Errorf("%+v, want the owner and the wait", refused)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := heirlock.Acquire(ctx, s.path, heirlock.Options{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v; want context.DeadlineExceeded", err)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if _, err := heirlock.Acquire(ctx, s.path, heirlock.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v; want context.Canceled", err)
+	}
+	if after := s.picture(); after != before {
+		t.Errorf("before:\n%safter:\n%s", before, after)
+	}
+}
+
+// Without a wait there is one attempt, which may still inherit; a waiting call gets the lock when its owner gives it back.
+func TestOddOneAttemptMayInherit(t *testing.T) {
+	s := newScene(t, t.TempDir())
+	leaveDead(t, s.path)
+	l, err := heirlock.TryAcquire(s.path, heirlock.Options{Policy: heirlock.ReclaimStale})
+	if err != nil || l.Reclaimed == nil || l.Reclaimed.Liveness != "gone" {
+		t.Fatalf("%+v, %v; want it inherited", l, err)
+	}
+	start := time.Now()
+	if _, err := heirlock.TryAcquire(s.path, heirlock.Options{Policy: heirlock.ReclaimStale}); !errors.Is(err, heirlock.ErrHeld) || time.Since(start) > time.Second {
+		t.Errorf("%v after %v; want a refusal at once", err, time.Since(start))
+	}
+	got := make(chan error)
+	go func() {
+		l, err := heirlock.Acquire(t.Context(), s.path, heirlock.Options{})
+		if err == nil {
+			err = l.Release()
+		}
+		got <- err
+	}()
+	select {
+	case err := <-got:
+		t.Errorf("a waiter got a held lock: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := errors.Join(l.Release(), <-got); err != nil {
+		t.Error(err)
+	}
+	s.only()
+}
+
+// Refusals keep no descriptor: 50 of a FIFO at the lock's path, and 50 of one at the guard's.
+func TestOddRefusalsLeakNoDescriptor(t *testing.T) {
+	s := newScene(t, t.TempDir())
+	other := &scene{t, s.dir, filepath.Join(s.dir, "y.lock")}
+	leaveDead(t, other.path)
+	if err := errors.Join(unix.Mkfifo(s.path, 0o600), unix.Mkfifo(other.guard(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	refuse := func() {
+		for _, path := range []string{s.path, other.path} {
+			if _, err := heirlock.TryAcquire(path, heirlock.Options{Policy: heirlock.ReclaimStale}); !errors.Is(err, heirlock.ErrHeld) {
+				t.Fatal(err)
+			}
+			if _, err := heirlock.Inspect(path, heirlock.Options{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	refuse()
+	before := descriptors(t)
+	for range 50 {
+		refuse()
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("%d descriptors before, %d after", before, after)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// A record that grows by a byte while it is read is not believed, though every state of it is a dead owner's record.
+//
+//	taker:   fstat · pread ▲ · fstat · differs, again …            17 looks ─▶ refused: changing
+//	writer:                append a space, each time
+func TestOddGrowingRecordIsRefused(t *testing.T) {
+	needs(t, "strace")
+	s := newScene(t, t.TempDir())
+	leaveDead(t, s.path)
+	tr := underStrace(t, "pread64:signal=SIGSTOP", s, "reclaim-stale", "measure", "acquire")
+	for n := 1; ; n++ {
+		text := tr.logged(func(text string) bool {
+			return strings.Count(text, "--- SIGSTOP {") >= n && strings.Count(text, "stopped by SIGSTOP") >= n || tr.ended().MatchString(text)
+		})
+		if tr.ended().MatchString(text) {
+			break
+		}
+		f, err := os.OpenFile(s.path, os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.WriteString(" ")
+		f.Close()
+		tr.proceed()
+	}
+	if said := tr.expect("refused"); !strings.Contains(said, "changing") {
+		t.Errorf("it said %s, want that it was changing", said)
+	}
+	tr.wait()
+	s.only("x.lock")
+	s.tidy()
+}
+
+// A release leaves a file alone that is not its own any more, says so, and says so again.
+func TestOddReleaseLeavesAReplacedFileAlone(t *testing.T) {
+	for name, replace := range map[string]func(s *scene) error{
+		"removed":  func(s *scene) error { return os.Remove(s.path) },
+		"renamed":  func(s *scene) error { return os.Rename(s.path, filepath.Join(s.dir, "away")) },
+		"replaced": func(s *scene) error { leaveDead(s.t, s.path); return nil },
+		"symlink": func(s *scene) error {
+			away := filepath.Join(s.dir, "away")
+			return errors.Join(os.Rename(s.path, away), os.Symlink(away, s.path))
+		},
+		"directory": func(s *scene) error { return errors.Join(os.Remove(s.path), os.Mkdir(s.path, 0o700)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, journalledOr(t))
+			l, err := heirlock.TryAcquire(s.path, heirlock.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := replace(s); err != nil {
+				t.Fatal(err)
+			}
+			before := s.picture()
+			for range 2 {
+				if err := l.Release(); !errors.Is(err, heirlock.ErrLost) {
+					t.Errorf("%v, want ErrLost", err)
+				}
+			}
+			if after := s.picture(); after != before {
+				t.Errorf("before:\n%safter:\n%s", before, after)
+			}
+		})
+	}
+}
+
+// journalledOr is the filesystem that hands inode numbers out again, as root; else any.
+func journalledOr(t *testing.T) string {
+	if os.Geteuid() != 0 {
+		return t.TempDir()
+	}
+	return journalled(t)
+}
+
+// A lock's file has exactly its mode under any umask: 0600 unless the caller says otherwise.
+func TestOddExactModeUnderAnyUmask(t *testing.T) {
+	for _, umask := range []int{0, 0o022, 0o077} {
+		for _, mode := range []os.FileMode{0, 0o600, 0o644, 0o666, 0o400} {
+			s := newScene(t, t.TempDir())
+			old := unix.Umask(umask)
+			l, err := heirlock.TryAcquire(s.path, heirlock.Options{Mode: mode})
+			unix.Umask(old)
+			if err != nil {
+				t.Fatalf("umask %#o, mode %#o: %v", umask, mode, err)
+			}
+			want := mode
+			if mode == 0 {
+				want = 0o600
+			}
+			if info, err := os.Stat(s.path); err != nil || info.Mode() != want {
+				t.Errorf("umask %#o, mode %#o: %v, %v", umask, mode, info.Mode(), err)
+			}
+			if err := l.Release(); err != nil {
+				t.Error(err)
+			}
+			s.only()
+		}
+	}
+}
+
+// A second name of a held lock's file, as backup tools make them, does not make the release leave the lock behind; nor is
+// the second name touched.
+func TestOddHardLinkOnAHeldLock(t *testing.T) {
+	s := newScene(t, t.TempDir())
+	l, err := heirlock.TryAcquire(s.path, heirlock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(s.path, filepath.Join(s.dir, "backup")); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Release(); err != nil {
+		t.Error(err)
+	}
+	s.only("backup")
+}
+
+// What other programs of the format leave in the directory is theirs: a guard over a guard, staging files.
+func TestOddForeignNeighboursStay(t *testing.T) {
+	s := newScene(t, t.TempDir())
+	nested, staging := s.guard()+".reclaim", filepath.Join(s.dir, ".lock-0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000.tmp")
+	notOurs := filepath.Join(s.dir, ".heirlock-notes")
+	for _, path := range []string{s.path, s.guard(), nested, staging} {
+		leaveDead(t, path)
+	}
+	if err := os.WriteFile(notOurs, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := os.ReadFile(nested)
+	for range 2 {
+		s.takeAndRelease()
+		s.only(filepath.Base(notOurs), filepath.Base(staging), "x.lock.reclaim.reclaim")
+		leaveDead(t, s.path)
+	}
+	if after, err := os.ReadFile(nested); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the guard's guard holds %q, %v", after, err)
+	}
+}

@@ -76,7 +76,7 @@ var likely = map[string][]string{
 // failed runs the plan once with one failed call, and looks at what is left while the process still lives.
 func (p plan) failed(t *testing.T, at string, c call, errno string) {
 	t.Helper()
-	s := p.scene(t, at)
+	s, failed := p.scene(t, at), t.Failed()
 	before := s.contents()
 	inject := fmt.Sprintf("%s:error=%s:when=%d", c.name, errno, c.nth)
 	tr := underStrace(t, inject, s, p.options, append(slices.Clone(p.steps), "pause")...)
@@ -105,8 +105,8 @@ func (p plan) failed(t *testing.T, at string, c call, errno string) {
 	if code := tr.wait(); code > 1 {
 		t.Errorf("exit status %d: %s", code, fault)
 	}
-	if t.Failed() {
-		t.Log(fault)
+	if t.Failed() && !failed {
+		t.Logf("the first failure: %s", fault)
 	}
 }
 

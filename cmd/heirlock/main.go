@@ -4,11 +4,15 @@ package main
 import (
 	"errors"
 	"os"
+	"runtime"
 
 	"github.com/spf13/cobra"
 )
 
-func main() { os.Exit(execute(os.Args[1:])) }
+func main() {
+	runtime.GOMAXPROCS(1) // nothing here is parallel, and every thread more costs a short job its start
+	os.Exit(execute(os.Args[1:]))
+}
 
 // execute runs one command line and returns the exit status.
 func execute(args []string) int {

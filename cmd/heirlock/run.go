@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"os"
-	"os/exec"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -71,39 +69,35 @@ func (f *lockFlags) runUnder(l *heirlock.Lock, caught <-chan os.Signal) (int, er
 	if err != nil {
 		return exitSystem, err
 	}
-	cmd := exec.Cmd{Path: f.executable, Args: f.argv, Env: env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
-	started := make(chan int, 1)
-	jobctl.ReapOrphans(func() int { pid := <-started; started <- pid; return pid })
-	err = cmd.Start()
+	command, err := jobctl.Start(f.executable, f.argv, env)
 	if fd >= 0 {
 		jobctl.Close(fd)
 	}
 	if err != nil {
 		return exitCannotRun, err
 	}
-	started <- cmd.Process.Pid
+	jobctl.ReapOrphans(command)
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	go func() { ended <- command.Ended() }()
 	for {
 		select {
 		case sig := <-caught:
-			forward(cmd.Process, sig)
+			forward(command, sig)
 		case err := <-ended:
-			var exit *exec.ExitError
-			if err != nil && !errors.As(err, &exit) {
+			if err != nil {
 				return exitSystem, err
 			}
-			return jobctl.Status(cmd.ProcessState), nil
+			return command.Status()
 		}
 	}
 }
 
 // forward passes a signal on, unless the terminal has sent it to the command already.
-func forward(p *os.Process, sig os.Signal) {
+func forward(command *jobctl.Child, sig os.Signal) {
 	for _, f := range jobctl.Signals() {
 		if f.Signal == sig && f.Terminal && jobctl.Foreground() {
 			return
 		}
 	}
-	_ = p.Signal(sig) // it has ended, then: its status comes next
+	_ = command.Signal(sig) // it has ended, then: its status comes next
 }

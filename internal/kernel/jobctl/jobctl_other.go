@@ -19,8 +19,7 @@ func Number(os.Signal) int { return 2 }
 // Foreground: the console delivers to everyone.
 func Foreground() bool { return true }
 
-// Status is the exit status.
-func Status(state *os.ProcessState) int { return state.ExitCode() }
+func status(state *os.ProcessState) int { return state.ExitCode() }
 
 // Exec cannot be had here.
 func Exec(string, []string, []string) error { return errors.ErrUnsupported }

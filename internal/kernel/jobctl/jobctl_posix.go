@@ -40,14 +40,6 @@ func Foreground() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// Status is the exit status that stands for how a process ended: its own, or 128+N for signal N.
-func Status(state *os.ProcessState) int {
-	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return 128 + int(ws.Signal())
-	}
-	return state.ExitCode()
-}
-
 // Exec becomes another program. It returns only if that fails.
 func Exec(path string, argv, env []string) error { return syscall.Exec(path, argv, env) }
 

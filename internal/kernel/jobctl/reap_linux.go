@@ -9,18 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReapOrphans waits for every child of process 1 but the command itself, which its starter waits for. It does nothing
-// in a process with another number. The command must not have been started yet.
-func ReapOrphans(command func() int) {
+// ReapOrphans waits for every child of process 1 but the command, whose status is its starter's. In a process with
+// another number it does nothing.
+func ReapOrphans(command *Child) {
 	if os.Getpid() != 1 {
 		return
 	}
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)
 	go func() {
-		for range ended {
-			for reapOne(command()) {
+		for {
+			for reapOne(command.pid) {
 			}
+			<-ended
 		}
 	}()
 }

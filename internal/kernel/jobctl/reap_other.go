@@ -3,4 +3,4 @@
 package jobctl
 
 // ReapOrphans: only Linux containers make an ordinary program process 1.
-func ReapOrphans(func() int) {}
+func ReapOrphans(*Child) {}

@@ -3,8 +3,7 @@ package heirlock
 import (
 	"errors"
 	"strings"
-
-	"github.com/google/uuid"
+	"time"
 
 	"github.com/heirlock/heirlock/internal/kernel"
 )
@@ -30,11 +29,7 @@ func Examine(dir string) (Capabilities, error) {
 	t := &target{path: strings.TrimSuffix(dir, "/") + "/", dir: d, me: measured()}
 	var out Capabilities
 	for {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return out, err
-		}
-		name := temporaryPrefix + id.String()
+		name := temporaryPrefix + newAcquisition(time.Now())
 		h, n, err := t.bear(name)
 		if err == nil {
 			out.Filesystem, out.Scope = n.Filesystem.Name, string(n.Filesystem.Scope)

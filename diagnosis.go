@@ -1,7 +1,7 @@
 package heirlock
 
 import (
-	"encoding/json"
+	"github.com/go-json-experiment/json"
 
 	"github.com/heirlock/heirlock/process"
 )

@@ -49,7 +49,7 @@ type identityReport struct {
 	Source    *string          `json:"machineSource"`
 	Missing   []string         `json:"missing"`
 	Processes []processReport  `json:"processes"`
-	Directory *directoryReport `json:"directory,omitempty"`
+	Directory *directoryReport `json:"directory,omitzero"`
 }
 
 type processReport struct {

@@ -2,6 +2,7 @@ package heirlock
 
 import (
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/heirlock/heirlock/process"
 )
@@ -56,7 +57,7 @@ type filesystemJSON struct {
 	Scope string `json:"scope"`
 }
 
-// MarshalJSON writes the object that docs/design.md and `heirlock inspect --json` describe. The guard's object has no
+// MarshalJSON writes the object that docs/exit-codes-and-json.md describes. The guard's object has no
 // guard of its own.
 func (d Diagnosis) MarshalJSON() ([]byte, error) {
 	type guarded struct {
@@ -68,7 +69,7 @@ func (d Diagnosis) MarshalJSON() ([]byte, error) {
 		guard := d.Guard.wire()
 		out.Guard = &guard
 	}
-	return json.Marshal(out)
+	return json.Marshal(out, jsontext.AllowInvalidUTF8(true)) // a path may be any bytes
 }
 
 func (d *Diagnosis) wire() diagnosisJSON {

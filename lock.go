@@ -91,8 +91,8 @@ type held struct {
 // of a provably dead owner if the policy says so, and then waits up to 100 ms for a kernel lock that another
 // process holds for an instant.
 //
-// A refusal is a *HeldError (ErrHeld, fs.ErrExist) and leaves nothing behind, as does every other error: an
-// *fs.PathError of the file or directory that could not be used.
+// A refusal is a *HeldError (ErrHeld, fs.ErrExist) and leaves nothing behind, as does every other error: of the file or
+// directory that could not be used, with the system's errno in its chain.
 //
 // The path's parent is resolved now, links followed, and held open; the last component is never followed.
 func TryAcquire(path string, opts Options) (*Lock, error) {
@@ -111,7 +111,8 @@ func TryAcquire(path string, opts Options) (*Lock, error) {
 	return l, nil
 }
 
-// remove takes a name of ours away, if it still leads to our file, while we hold the file's flock. ErrLost if it does not.
+// remove takes a name of ours away, if it still leads to our file, while we hold the file's flock. ErrLost if it does
+// not. With errNotDurable the name is gone, but may come back with a power cut.
 //
 //	fstatat, unlinkat, [fsync of the directory]
 func (t *target) remove(h *held) error {
@@ -127,15 +128,21 @@ func (t *target) remove(h *held) error {
 	} else if err != nil {
 		return inDir(t, err)
 	}
-	if t.opts.Durable {
-		return t.dir.Sync()
+	if !t.opts.Durable {
+		return nil
+	}
+	if err := t.dir.Sync(); err != nil {
+		return fmt.Errorf("%w: %w", errNotDurable, err)
 	}
 	return nil
 }
 
+var errNotDurable = errors.New("the lock was released, but its directory could not be synced")
+
 // Release gives the lock back: it removes the file, if the name still leads to it, and only then closes it. It may be
-// called again. ErrLost says that the file was taken away before; nothing is removed then, and the lock is given up.
-// Any other error leaves the lock held, so that Release can be tried again.
+// called again. ErrLost says that the file was taken away before; nothing is removed then, and the lock is given up. A
+// directory that cannot be synced (Durable) is an error too, and the lock is given up. Any other error leaves the lock
+// held, so that Release can be tried again.
 func (l *Lock) Release() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +150,7 @@ func (l *Lock) Release() error {
 		return l.err
 	}
 	err := l.t.remove(&l.file)
-	if err != nil && !errors.Is(err, ErrLost) {
+	if err != nil && !errors.Is(err, ErrLost) && !errors.Is(err, errNotDurable) {
 		return err
 	}
 	l.file.file.Close()

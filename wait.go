@@ -57,10 +57,10 @@ func Acquire(ctx context.Context, path string, opts Options) (*Lock, error) {
 func (t *target) wait(ctx context.Context) (*Lock, error) {
 	var g grace
 	start, pause := time.Now(), pollFirst
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	for {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
 		l, err := t.attempt(&g)
 		var refused *HeldError
 		if err == nil || !errors.As(err, &refused) {

@@ -27,6 +27,8 @@ const (
 // firstFD leaves descriptors 3 to 9 to the caller, whose shell redirections use them.
 const firstFD = 10
 
+var errRanOut = errors.New("the wait ran out")
+
 // signalled ends a wait.
 type signalled struct{ sig os.Signal }
 
@@ -65,7 +67,7 @@ func (f *lockFlags) acquire(path string, opts heirlock.Options, caught <-chan os
 	defer cancel(nil)
 	if f.flags.Changed("wait") {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, time.Duration(f.wait), errors.New("the wait ran out"))
+		ctx, stop = context.WithTimeoutCause(ctx, time.Duration(f.wait), errRanOut)
 		defer stop()
 	}
 	go func() {
@@ -82,6 +84,9 @@ func (f *lockFlags) acquire(path string, opts heirlock.Options, caught <-chan os
 		}
 	}()
 	l, err = heirlock.Acquire(ctx, path, opts)
+	if errors.Is(err, errRanOut) && !errors.Is(err, heirlock.ErrHeld) {
+		err = held // the wait ran out before it began
+	}
 	return l, f.refused(err)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heirlock/heirlock"
+	"github.com/heirlock/heirlock/internal/kernel/jobctl"
 )
 
 // lockFlags are the flags of run and exec. Where flock(1) has the same meaning, they have its names.
@@ -86,6 +87,7 @@ func (f *lockFlags) parse(cmd *cobra.Command, args []string) (lock string, err e
 	if f.grace < 0 {
 		return "", usageError("--ownerless-grace: a duration cannot be negative")
 	}
+	f.noInherit = f.noInherit || !jobctl.Inherits
 	if f.executable, err = lookUp(f.argv[0]); err != nil {
 		return "", err
 	}

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/heirlock/heirlock"
 )
@@ -87,7 +88,7 @@ func statusOf(err error) int {
 
 // printJSON writes one value as one line.
 func printJSON(w io.Writer, v any) error {
-	text, err := json.Marshal(v)
+	text, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true)) // a path may be any bytes
 	if err != nil {
 		return err
 	}

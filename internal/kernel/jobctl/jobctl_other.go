@@ -7,6 +7,9 @@ import (
 	"os"
 )
 
+// Inherits: whether a command inherits descriptors by their numbers.
+const Inherits = false
+
 // Signals: an interrupt reaches every process of the console by itself here.
 func Signals() []Forwarded { return []Forwarded{{os.Interrupt, true}} }
 

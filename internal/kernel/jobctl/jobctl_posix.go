@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Inherits: whether a command inherits descriptors by their numbers.
+const Inherits = true
+
 // Signals are those that run forwards to its command, and that end a wait.
 func Signals() []Forwarded {
 	return []Forwarded{

@@ -31,7 +31,8 @@ var oddities = []oddity{
 	{"fifo", func(_ *testing.T, path string) error { return unix.Mkfifo(path, 0o600) }, "unproven", "not a regular file but a fifo"},
 	{"directory", func(_ *testing.T, path string) error { return os.Mkdir(path, 0o700) }, "unproven", "not a regular file but a directory"},
 	{"socket", listen, "unproven", "not a regular file but a socket"},
-	{"device", func(_ *testing.T, path string) error {
+	{"device", func(t *testing.T, path string) error {
+		needs(t)
 		return unix.Mknod(path, unix.S_IFCHR|0o600, int(unix.Mkdev(1, 5))) // zero(4) has no end
 	}, "unproven", "not a regular file but a device"},
 	{"hard link to a foreign file", func(_ *testing.T, path string) error {
@@ -167,7 +168,6 @@ func (s *scene) attempts(t *testing.T, look func(policy heirlock.Policy, d *heir
 func TestOddThingAtTheLockPath(t *testing.T) {
 	for _, odd := range oddities {
 		t.Run(odd.name, func(t *testing.T) {
-			needs(t)
 			s := newScene(t, t.TempDir())
 			if err := odd.make(t, s.path); err != nil {
 				t.Fatal(err)
@@ -193,7 +193,6 @@ func TestOddThingAtTheLockPath(t *testing.T) {
 func TestOddThingAtTheGuardPath(t *testing.T) {
 	for _, odd := range oddities {
 		t.Run(odd.name, func(t *testing.T) {
-			needs(t)
 			s := newScene(t, t.TempDir())
 			leaveDead(t, s.path)
 			if err := odd.make(t, s.guard()); err != nil {

@@ -32,7 +32,7 @@ func (s *scene) contents() map[string]string {
 // It succeeds or says the error; it leaves no file of its own behind, and of the dead ones only what is as it was; it does not
 // panic. EINTR is no error at all. A release that failed can be tried again.
 func TestRaceEveryCallFailedOnce(t *testing.T) {
-	needs(t, "strace")
+	sweeping(t)
 	if testing.Short() {
 		t.Skip("hundreds of processes under strace")
 	}

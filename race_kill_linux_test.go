@@ -121,7 +121,7 @@ func (s *scene) recovers() {
 //	run k:     call 1 · … · call k-1 ✗          (SIGKILL as call k is entered; it is not made)
 //	next:      inspect: free or stale, never ownerless · takes the lock · release · reclaim · empty directory
 func TestRaceKilledAtEveryCall(t *testing.T) {
-	needs(t, "strace")
+	sweeping(t)
 	at := journalled(t)
 	const publish, remove, give = "linkat x.lock | ", " | unlinkat x.lock", "unlinkat x.lock | close"
 	const guard = "linkat x.lock.reclaim | "
@@ -174,7 +174,7 @@ func shortened(point string) string {
 
 // The same on a FUSE filesystem that really has no unnamed files.
 func TestRaceKilledAtEveryCallOnBindfs(t *testing.T) {
-	needs(t, "strace", "bindfs", "umount")
+	sweeping(t, "bindfs", "umount")
 	source, at := t.TempDir(), t.TempDir()
 	if out, err := exec.Command("bindfs", source, at).CombinedOutput(); err != nil {
 		t.Skipf("bindfs: %v: %s", err, out)

@@ -111,7 +111,6 @@ type derby struct {
 //	chaos:                 SIGSTOP … SIGCONT here and there, SIGKILL of one, often of the one in the section
 //	end:     the next taker gets the lock at once; after one Reclaim the directory is empty
 func TestRaceOfManyForAStaleLock(t *testing.T) {
-	needs(t)
 	for name, where := range map[string]func(testing.TB) string{"ext4": journalled, "tmpfs": shm} {
 		t.Run(name, func(t *testing.T) {
 			d := &derby{scene: newScene(t, where(t)), killed: map[int]bool{}, drawn: map[string]bool{}}

@@ -105,7 +105,7 @@ func (s *scene) keeps(newcomer *guest) {
 // A reclaimer that trusted what it had read before the flock, or compared a number whose file it had closed, would
 // remove C's lock here. Either C holds and A is refused, or B was refused and A takes the lock.
 func TestRaceReclaimerStoppedBetweenItsSteps(t *testing.T) {
-	needs(t, "strace")
+	sweeping(t)
 	t.Parallel()
 	at := journalled(t)
 	passages := planInherit.halfway(t, at, "acquire", takerAndNewcomer, func(s *scene, tr *traced, newcomer *guest) {
@@ -171,7 +171,7 @@ func interleaved(t *testing.T, passages []passage, calls ...string) {
 //
 // C has another inode number as long as A holds the dead file open, and that is why A holds it.
 func TestRaceReclaimerAndARemovalByHand(t *testing.T) {
-	needs(t, "strace")
+	sweeping(t)
 	t.Parallel()
 	at := journalled(t)
 	calls := planInherit.recorded(t, at)

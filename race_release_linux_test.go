@@ -13,7 +13,7 @@ import (
 //	taker:     refused: matched, alive    takes the free name, releases
 //	newcomer:                                       takes it ────▶ still has it
 func TestRaceOwnerStoppedBetweenTheStepsOfItsRelease(t *testing.T) {
-	needs(t, "strace")
+	sweeping(t)
 	t.Parallel()
 	at := journalled(t)
 	passages := planTake.halfway(t, at, "acquire release", takerAndNewcomer, ownerAndNewcomer)
@@ -30,7 +30,7 @@ func TestRaceOwnerStoppedBetweenTheStepsOfItsRelease(t *testing.T) {
 //	taker:     refused: witness held      takes the free name, releases
 //	newcomer:                                       takes it ────▶ still has it
 func TestRaceOwnerStoppedWhileAnotherNamespaceComesBy(t *testing.T) {
-	needs(t, "strace", "unshare")
+	sweeping(t, "unshare")
 	t.Parallel()
 	at := journalled(t)
 	elsewhere := func(s *scene) *guest {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,6 +144,16 @@ func needs(t testing.TB, programs ...string) {
 		if _, err := exec.LookPath(p); err != nil {
 			t.Skipf("needs %s: %v", p, err)
 		}
+	}
+}
+
+// sweeping skips a test of hundreds of processes under strace where it cannot run, and in a race build: there each process takes
+// half a second to begin, and works on one thread.
+func sweeping(t testing.TB, programs ...string) {
+	t.Helper()
+	needs(t, append(programs, "strace")...)
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		t.Skip("a race build")
 	}
 }
 

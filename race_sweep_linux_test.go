@@ -17,7 +17,7 @@ import (
 //	                 ▲ stopped after any of these                                 goes on ─▶ takes the lock, or is refused by C
 //	B, C:   inherit a dead lock, which sweeps        before flock: A's temporary goes; after it: it stays
 func TestRaceSweeperAndALiveTemporary(t *testing.T) {
-	needs(t, "strace")
+	sweeping(t)
 	t.Parallel()
 	at := shm(t)
 	for _, route := range []string{"rename", "link"} {

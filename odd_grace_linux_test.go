@@ -40,14 +40,14 @@ func (s *scene) acquired(grace time.Duration) time.Duration {
 	return took
 }
 
-// refusedWithin waits for a lock for a while and requires that it is not taken, and nothing changed.
+// refusedWithin waits for a lock for a while and requires a refusal that changed nothing.
 func (s *scene) refusedWithin(d time.Duration, opts heirlock.Options) {
 	s.t.Helper()
 	before := s.picture()
 	ctx, cancel := context.WithTimeout(s.t.(*testing.T).Context(), d)
 	defer cancel()
-	if l, err := heirlock.Acquire(ctx, s.path, opts); !errors.Is(err, context.DeadlineExceeded) {
-		s.t.Errorf("%+v, %v; want the end of the wait", l, err)
+	if l, err := heirlock.Acquire(ctx, s.path, opts); !errors.Is(err, heirlock.ErrHeld) || !errors.Is(err, context.DeadlineExceeded) {
+		s.t.Errorf("%+v, %v; want a refusal", l, err)
 	}
 	if after := s.picture(); after != before {
 		s.t.Errorf("before:\n%safter:\n%s", before, after)

@@ -36,14 +36,13 @@ func TestRaceEveryCallFailedOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("hundreds of processes under strace")
 	}
-	measuredTake := plan{options: "refuse", steps: []string{"measure", "acquire", "release"}}
 	for _, c := range []struct {
 		plan
 		errnos []string
 	}{
-		{measuredTake, []string{"EIO", "EINTR"}},
-		{measuredTake.with("rename"), []string{"EIO", "EINTR"}},
-		{measuredTake.with("link"), []string{"EIO", "EINTR"}},
+		{planMeasured, []string{"EIO", "EINTR"}},
+		{planMeasured.with("rename"), []string{"EIO", "EINTR"}},
+		{planMeasured.with("link"), []string{"EIO", "EINTR"}},
 		{planInherit, []string{"EIO", "EINTR"}},
 		{planReclaim, []string{"EIO"}},
 	} {

@@ -120,7 +120,7 @@ func TestRaceOfManyForAStaleLock(t *testing.T) {
 			for range 32 {
 				d.racers = append(d.racers, play(t, nil, "racer", d.dir))
 			}
-			n := rounds(t, 200)
+			n := rounds(t, 150)
 			start := time.Now()
 			for i := range n {
 				d.round(i)

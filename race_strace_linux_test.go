@@ -92,7 +92,8 @@ func (w *walker) step(name string) bool {
 		})
 	case "release":
 		released := func() string { return "released" }
-		return w.say(w.lock.Release(), released) || w.say(w.lock.Release(), released)
+		first := w.say(w.lock.Release(), released)
+		return first || w.say(w.lock.Release(), released)
 	case "reclaim":
 		d, err := heirlock.Reclaim(w.path, "", w.opts)
 		return w.say(err, func() string { return "reclaimed " + d.State })

@@ -22,7 +22,7 @@ func TestRaceSweeperAndALiveTemporary(t *testing.T) {
 	at := shm(t)
 	for _, route := range []string{"rename", "link"} {
 		var kept, swept int
-		p := planTake.with(route)
+		p := planMeasured.with(route)
 		for _, c := range p.recorded(t, at) {
 			s := p.scene(t, at)
 			tr := underStrace(t, fmt.Sprintf("%s:signal=SIGSTOP:when=%d", c.name, c.nth), s, p.options, p.steps...)

@@ -17,6 +17,8 @@ func (d *Diagnosis) Explanation() []string {
 	case d.State == stateFree:
 		e.say("%s is free: there is no such file", d.Path)
 		return e.lines
+	case d.Owner == nil && d.ID == "":
+		e.say("%s: %s", d.Path, d.Cause)
 	case d.Owner == nil:
 		e.say("%s names no owner: %s", d.Path, d.Cause)
 	default:
@@ -150,7 +152,7 @@ func (e *explanation) conclusion(d *Diagnosis) {
 	case stateStale:
 		e.say("stale: the owner is provably gone (%s); policies reclaim-stale and reclaim-released take the lock", d.Identity)
 	case stateOwnerless:
-		e.say("ownerless: no program of this format wrote the file%s", id)
+		e.say("ownerless: the file holds no record; a power cut can leave that where --durable was not used, or another program wrote it%s", id)
 	case stateUnproven:
 		if d.reclaimableBy(ReclaimReleased) {
 			e.say("unproven: %s; the owner's kernel lock proves more: policy reclaim-released takes the lock if nobody holds it", d.Cause)

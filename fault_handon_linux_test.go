@@ -3,6 +3,7 @@ package heirlock_test
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -21,13 +22,16 @@ func handOn(t testing.TB, wrapper *agent, path string) *command {
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	input, err := unix.Open(fifo, unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	wrapper.own(t, path, heirlock.Options{HandOn: true})
 	wrapper.ask(t, request{Do: "start", Path: path, Argv: []string{"cat", fifo}})
-	c := &command{openPidfd(t, childPID(t, wrapper.host)), input}
+	c := &command{openPidfd(t, childPID(t, wrapper.host)), -1}
+	for end := time.Now().Add(time.Minute); c.input < 0; time.Sleep(time.Millisecond) { // until the command reads from it
+		var err error
+		c.input, err = unix.Open(fifo, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if err != nil && (err != unix.ENXIO || time.Now().After(end)) {
+			t.Fatal(err)
+		}
+	}
 	t.Cleanup(func() { unix.PidfdSendSignal(c.pidfd, unix.SIGKILL, nil, 0) })
 	return c
 }

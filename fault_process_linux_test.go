@@ -40,7 +40,10 @@ func openPidfd(t testing.TB, pid int) int {
 func awaitEnd(t testing.TB, pidfd int) {
 	t.Helper()
 	for {
-		_, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, -1)
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, 60_000)
+		if err == nil && n == 0 {
+			t.Fatal("it has not ended within a minute")
+		}
 		if err == nil {
 			return
 		}

@@ -52,9 +52,9 @@ var oddities = []oddity{
 		return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 1<<30))
 	}, "unproven", "larger than a record can be"},
 	{"one byte too many", func(t *testing.T, path string) error { return os.WriteFile(path, padded(t, 16<<10+1), 0o600) }, "unproven", "larger than a record can be"},
-	{"empty", content(""), "ownerless", "the record is not read"},
+	{"empty", content(""), "ownerless", "the file is empty"},
 	{"garbage", content("\x7fELF\x02\x01 no record"), "ownerless", "the record is not read"},
-	{"nul bytes", content(strings.Repeat("\x00", 4096)), "ownerless", "the record is not read"},
+	{"nul bytes", content(strings.Repeat("\x00", 4096)), "ownerless", "NUL bytes"},
 	{"half a record", func(t *testing.T, path string) error {
 		return os.WriteFile(path, record(t)[:len(record(t))/2], 0o600)
 	}, "ownerless", "the record is not read"},

@@ -194,7 +194,7 @@ func TestOddRefusalsLeakNoDescriptor(t *testing.T) {
 	for range 50 {
 		refuse()
 	}
-	if after := descriptors(t); after != before {
+	if after := descriptors(t); after > before {
 		t.Errorf("%d descriptors before, %d after", before, after)
 	}
 }

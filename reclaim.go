@@ -111,6 +111,9 @@ func (t *target) destroy(name string, may func(*Diagnosis, kernel.Stat, flockSta
 	if errors.Is(err, kernel.ErrChanging) || errors.Is(err, fs.ErrNotExist) {
 		return nil, errChanged
 	}
+	if kernel.Transient(err) {
+		return nil, inDir(t, err)
+	}
 	if err != nil {
 		return refuse(judge(t.pathOf(name), reading{blocked: blockedBy(err)}, facts{}))
 	}
@@ -137,6 +140,9 @@ func (t *target) destroy(name string, may func(*Diagnosis, kernel.Stat, flockSta
 	}
 	if err == nil {
 		err = t.dir.Unlink(name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errChanged // somebody else removed it at the last moment
 	}
 	if err == nil && t.opts.Durable {
 		err = t.dir.Sync()

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -90,7 +91,7 @@ func (w *wire) empty() bool {
 func parseRecord(data []byte) (Record, content, string) {
 	var w wire
 	if err := json.Unmarshal(data, &w); err != nil {
-		return Record{}, classifyRefused(data), "the record is not read: " + err.Error()
+		return Record{}, classifyRefused(data), notRead(data, err)
 	}
 	if jsontext.Value(data).Kind() != '{' || w.empty() {
 		return Record{}, ownerless, "the file holds no record"
@@ -107,6 +108,18 @@ func parseRecord(data []byte) (Record, content, string) {
 	r.Process = parseProcess(w.Process, r.PID)
 	r.Evidence = parseEvidence(w.Evidence)
 	return r, validOwner, ""
+}
+
+// notRead says in plain words why no record was read.
+func notRead(data []byte, err error) string {
+	switch reason := strings.TrimPrefix(err.Error(), "jsontext: "); {
+	case len(data) == 0:
+		return "the file is empty"
+	case len(bytes.Trim(data, "\x00")) == 0:
+		return "the file holds nothing but NUL bytes"
+	default:
+		return "the record is not read: " + reason
+	}
 }
 
 // classifyRefused tells what strict reading refused: names that occur twice and bad UTF-8 are an owner that is not

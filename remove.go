@@ -67,12 +67,13 @@ func (t *target) reclaimOnce(id string) (*Diagnosis, error) {
 	return removed, err
 }
 
-// reclaimGuardOnly tidies a guard that was left beside a free lock.
+// reclaimGuardOnly tidies what dead processes left beside a free lock: a guard, temporaries.
 func (t *target) reclaimGuardOnly(d, guard Diagnosis) (*Diagnosis, error) {
 	if guard.State != stateFree {
 		if err := t.clearGuard(nil); err != nil && !errors.Is(err, errChanged) {
 			return &d, err
 		}
 	}
+	t.sweep()
 	return &d, nil
 }

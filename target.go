@@ -29,17 +29,20 @@ type identity struct {
 	machine, source string
 }
 
-var measured = sync.OnceValue(func() identity {
-	var me identity
+func measured() identity {
+	me := identity{host: hostname()}
 	me.own, me.ownErr = process.Self()
-	me.host = "unknown"
-	if host, err := os.Hostname(); err == nil && host != "" {
-		me.host = strings.ToValidUTF8(host, "?")
-	}
 	if id, source, err := process.Machine(); err == nil {
 		me.machine, me.source = id, source
 	}
 	return me
+}
+
+var hostname = sync.OnceValue(func() string {
+	if host, err := os.Hostname(); err == nil && host != "" {
+		return strings.ToValidUTF8(host, "?")
+	}
+	return "unknown"
 })
 
 // target is one lock path, resolved once: its parent is an open directory, and every later name is relative to it.
@@ -105,6 +108,9 @@ func (t *target) diagnose(name string, seen kernel.Stat, probe bool) (Diagnosis,
 	f, before, err := t.dir.Open(name, seen, false)
 	if errors.Is(err, kernel.ErrChanging) || errors.Is(err, fs.ErrNotExist) {
 		return Diagnosis{}, kernel.Stat{}, kernel.ErrChanging
+	}
+	if kernel.Transient(err) {
+		return Diagnosis{}, seen, inDir(t, err) // about this process or its disk, not about the lock
 	}
 	if err != nil {
 		return judge(t.pathOf(name), reading{blocked: blockedBy(err)}, facts{}), seen, nil

@@ -59,14 +59,35 @@ type Observation struct {
 	PidfdID  string   // decimal inode number of its pidfd, unique for the boot (Linux 6.9, 64-bit); "" where unknown
 }
 
-// Self returns the instance of the calling process, measured once and kept. The error says what could not be measured;
-// it wraps [errors.ErrUnsupported] on a platform without evidence. The Observation is then without an Instance.
-func Self() (Observation, error) { return self() }
+// Self returns the instance of the calling process, measured once and kept; only what failed for want of descriptors or
+// memory is measured again. The error says what could not be measured; it wraps [errors.ErrUnsupported] on a platform
+// without evidence. The Observation is then without an Instance.
+func Self() (Observation, error) {
+	return self.get(func() (Observation, error) {
+		o := kernel.Self()
+		return Observation{Presence: Presence(o.Presence), Instance: Instance(o.Instance), PidfdID: o.PidfdID}, o.Cause
+	})
+}
 
-var self = sync.OnceValues(func() (Observation, error) {
-	o := kernel.Self()
-	return Observation{Presence: Presence(o.Presence), Instance: Instance(o.Instance), PidfdID: o.PidfdID}, o.Cause
-})
+var self kept[Observation]
+
+// kept is a measurement that is made once, unless something transient stood in its way.
+type kept[T any] struct {
+	mu    sync.Mutex
+	made  bool
+	value T
+	err   error
+}
+
+func (k *kept[T]) get(measure func() (T, error)) (T, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.made {
+		k.value, k.err = measure()
+		k.made = !kernel.Transient(k.err)
+	}
+	return k.value, k.err
+}
 
 // Observe looks at a process number of the caller's PID namespace. It sends no signal (kill(2) with signal 0 where
 // there is no pidfd) and waits for nothing. A non-nil error says why the presence is Unknown, or, beside Running, why
@@ -95,16 +116,14 @@ func Namespaces(pid int) (string, error) { return kernel.Namespaces(pid) }
 
 // Machine returns the id of the installation and where it was read: "machine-id" (machine-id(5)) or "platform-uuid"
 // (gethostuuid(2)). Ids are cloned with disk images: an equal id alone proves nothing.
-func Machine() (id, source string, err error) { return machine() }
-
-var machine = func() func() (string, string, error) {
-	type answer struct {
-		id, source string
-		err        error
-	}
-	once := sync.OnceValue(func() answer {
-		id, source, err := kernel.MachineID()
-		return answer{id, source, err}
+func Machine() (id, source string, err error) {
+	m, err := machine.get(func() (m machineID, err error) {
+		m.id, m.source, err = kernel.MachineID()
+		return m, err
 	})
-	return func() (string, string, error) { a := once(); return a.id, a.source, a.err }
-}()
+	return m.id, m.source, err
+}
+
+var machine kept[machineID]
+
+type machineID struct{ id, source string }

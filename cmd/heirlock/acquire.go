@@ -179,10 +179,15 @@ func lookUp(name string) (string, error) {
 	switch {
 	case err == nil || errors.Is(err, exec.ErrDot):
 		return path, nil
-	case errors.Is(err, os.ErrPermission):
+	case errors.Is(err, os.ErrPermission) || isDirectory(name):
 		return "", &exitError{exitCannotRun, fmt.Errorf("%s: not executable", name)}
 	}
 	return "", &exitError{exitNotFound, fmt.Errorf("%s: command not found", name)}
+}
+
+func isDirectory(name string) bool {
+	info, err := os.Stat(name)
+	return strings.ContainsRune(name, filepath.Separator) && err == nil && info.IsDir()
 }
 
 // announce says, on request, how the lock was had.

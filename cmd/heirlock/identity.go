@@ -32,10 +32,12 @@ measured. With --dir it also makes, names and removes one hidden file there to s
 				}
 			}
 			if asJSON {
-				return printJSON(os.Stdout, report)
+				return lostOutput(printJSON(os.Stdout, report))
 			}
-			report.print(os.Stdout)
-			return nil
+			var text strings.Builder
+			report.print(&text)
+			_, err = os.Stdout.WriteString(text.String())
+			return lostOutput(err)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")

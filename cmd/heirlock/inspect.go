@@ -16,21 +16,32 @@ import (
 func newInspect() *cobra.Command {
 	var asJSON bool
 	var machineID string
-	var timeout time.Duration
+	timeout := waitValue(10 * time.Second)
 	cmd := &cobra.Command{
 		Use:   "inspect LOCK...",
 		Short: "explain locks: who holds them, on what evidence, who could take them",
 		Long: `inspect reads and explains. It takes nothing, changes nothing and waits for no lock.
 
 ` + exitTable,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, paths []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError("name a lock file: heirlock inspect LOCK...")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			if timeout == 0 {
+				return usageError("--timeout: want a time above zero")
+			}
+			if err := checkMachineID(cmd, machineID); err != nil {
+				return err
+			}
 			worst := &worstOf{}
 			for i, path := range paths {
 				if i > 0 && !asJSON {
 					fmt.Println()
 				}
-				d, err := inspectWithin(timeout, path, heirlock.Options{MachineID: machineID})
+				d, err := inspectWithin(time.Duration(timeout), path, heirlock.Options{MachineID: machineID})
 				if err != nil {
 					worst.failed(err)
 					continue
@@ -45,7 +56,7 @@ func newInspect() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object for each lock")
 	cmd.Flags().StringVar(&machineID, "machine-id", "", "name of this running kernel, instead of the detected machine id")
-	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Second, "give up on a file server that does not answer")
+	cmd.Flags().Var(&timeout, "timeout", "give up on a file server that does not answer")
 	return cmd
 }
 

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,7 +28,7 @@ type lockFlags struct {
 	noFork     bool
 	label      string
 	machineID  string
-	grace      time.Duration
+	grace      waitValue
 	durable    bool
 	quiet      bool
 	verbose    bool
@@ -50,7 +52,7 @@ func addLockFlags(cmd *cobra.Command) *lockFlags {
 	fl.Var(&f.mode, "mode", "exact mode of the lock file, octal")
 	fl.StringVar(&f.label, "label", "", "text for whoever is refused, kept in the record")
 	fl.StringVar(&f.machineID, "machine-id", "", "name of this running kernel, instead of the detected machine id")
-	fl.DurationVar(&f.grace, "ownerless-grace", 0, "remove a file that no such program wrote, once seen unchanged for so long (default never)")
+	fl.Var(&f.grace, "ownerless-grace", "remove a file without a record, once this wait has seen it unchanged for so long (otherwise never)")
 	fl.BoolVar(&f.durable, "durable", false, "sync the lock file and its directory to the disk")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing while waiting or when refused")
 	fl.BoolVarP(&f.verbose, "verbose", "v", false, "say when the lock was taken, and on what evidence")
@@ -84,8 +86,8 @@ func (f *lockFlags) parse(cmd *cobra.Command, args []string) (lock string, err e
 	if f.zeroWait() && f.flags.Changed("ownerless-grace") {
 		return "", usageError("--ownerless-grace needs a wait: it is this command that must see the file unchanged")
 	}
-	if f.grace < 0 {
-		return "", usageError("--ownerless-grace: a duration cannot be negative")
+	if err := checkMachineID(cmd, f.machineID); err != nil {
+		return "", err
 	}
 	f.noInherit = f.noInherit || !jobctl.Inherits
 	if f.executable, err = lookUp(f.argv[0]); err != nil {
@@ -102,7 +104,8 @@ func (f *lockFlags) options() heirlock.Options {
 		Durable: f.durable, HandOn: !f.noInherit,
 	}
 	if f.flags.Changed("ownerless-grace") {
-		o.OwnerlessGrace = &f.grace
+		grace := time.Duration(f.grace)
+		o.OwnerlessGrace = &grace
 	}
 	return o
 }
@@ -110,22 +113,38 @@ func (f *lockFlags) options() heirlock.Options {
 // waitValue is a duration as flock(1) takes it: "1.5" is seconds, "2m" is a Go duration.
 type waitValue time.Duration
 
-func (w *waitValue) String() string { return time.Duration(*w).String() }
-func (w *waitValue) Type() string   { return "duration" }
+func (w *waitValue) String() string {
+	if *w == 0 {
+		return "" // no default to print
+	}
+	return time.Duration(*w).String()
+}
+
+func (w *waitValue) Type() string { return "duration" }
 
 func (w *waitValue) Set(s string) error {
 	if seconds, err := strconv.ParseFloat(s, 64); err == nil {
 		if !(seconds >= 0 && seconds <= math.MaxInt64/float64(time.Second)) {
-			return fmt.Errorf("not a time to wait: %s", s)
+			return errDuration
 		}
 		*w = waitValue(seconds * float64(time.Second))
 		return nil
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 {
-		return fmt.Errorf("not a time to wait: %s", s)
+		return errDuration
 	}
 	*w = waitValue(d)
+	return nil
+}
+
+var errDuration = errors.New("want seconds, or a duration like 1m30s")
+
+// checkMachineID refuses what is a mistake of a script or a manifest, and would give one name to many machines.
+func checkMachineID(cmd *cobra.Command, id string) error {
+	if cmd.Flags().Changed("machine-id") && (id == "" || strings.Contains(id, "$")) {
+		return usageError("--machine-id %q: want the name of this one running kernel", id)
+	}
 	return nil
 }
 

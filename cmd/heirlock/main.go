@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
@@ -29,7 +30,7 @@ func execute(args []string) int {
 		}
 		return exit.code
 	}
-	say("%v", err) // cobra's own: unknown commands, flags and arguments
+	say("%v; see heirlock --help", err) // cobra's own: unknown commands, flags and arguments
 	return exitUsage
 }
 
@@ -42,6 +43,7 @@ namespaces), and takes it over only when kernel evidence proves that instance go
 timeout ever proves it. Everything else is refused, and the reason is said.
 
 ` + exitTable,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -50,4 +52,12 @@ timeout ever proves it. Everything else is refused, and the reason is said.
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newRun(), newExec(), newInspect(), newReclaim(), newIdentity())
 	return root
+}
+
+// version is that of the module, as the go command recorded it.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
 }

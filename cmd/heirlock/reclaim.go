@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -26,8 +27,11 @@ one whose owner is alive or whose witness is held.
 			if cmd.Flags().Changed("id") && id == "" {
 				return usageError("--id: an empty id names no lock")
 			}
+			if err := checkMachineID(cmd, machineID); err != nil {
+				return err
+			}
 			d, err := heirlock.Reclaim(args[0], id, heirlock.Options{Policy: heirlock.Policy(policy), MachineID: machineID, Durable: durable})
-			return reclaimed(d, err, asJSON)
+			return reclaimed(d, err, id, heirlock.Policy(policy), asJSON)
 		},
 	}
 	cmd.Flags().StringVar(&id, "id", "", "remove the lock or guard with this id, proven or not")
@@ -39,10 +43,11 @@ one whose owner is alive or whose witness is held.
 }
 
 // reclaimed reports what was removed, or why nothing was.
-func reclaimed(d *heirlock.Diagnosis, err error, asJSON bool) error {
+func reclaimed(d *heirlock.Diagnosis, err error, id string, policy heirlock.Policy, asJSON bool) error {
 	var held *heirlock.HeldError
 	if errors.As(err, &held) {
 		d = &held.Diagnosis
+		say("nothing removed: %s", whyNot(d, id, policy))
 	} else if err != nil {
 		return &exitError{statusOf(err), err}
 	}
@@ -51,10 +56,14 @@ func reclaimed(d *heirlock.Diagnosis, err error, asJSON bool) error {
 		if err := printDiagnosis(d, asJSON); err != nil {
 			return &exitError{exitSystem, err}
 		}
-	case d.State == "free":
-		fmt.Printf("%s is free\n", printablePath(d.Path))
 	default:
-		fmt.Printf("removed %s (%s)\n", printablePath(d.Path), d.State)
+		done := fmt.Sprintf("removed %s (%s)\n", printablePath(d.Path), d.State)
+		if d.State == "free" {
+			done = fmt.Sprintf("%s is free\n", printablePath(d.Path))
+		}
+		if _, err := os.Stdout.WriteString(done); err != nil {
+			return lostOutput(err)
+		}
 	}
 	switch {
 	case err == nil:
@@ -63,4 +72,22 @@ func reclaimed(d *heirlock.Diagnosis, err error, asJSON bool) error {
 		return &exitError{exitHeld, nil}
 	}
 	return &exitError{exitUnproven, nil}
+}
+
+// whyNot says why a lock was not removed, before its diagnosis is printed.
+func whyNot(d *heirlock.Diagnosis, id string, policy heirlock.Policy) string {
+	path := printablePath(d.Path)
+	switch {
+	case d.State == "held":
+		return path + " is held"
+	case d.Guard != nil:
+		return fmt.Sprintf("the guard %s stands in the way, %s", printablePath(d.Guard.Path), d.Guard.State)
+	case id != "" && d.ID == "":
+		return path + " has no id: look at it, and remove it by hand"
+	case id != "" && id != d.ID:
+		return fmt.Sprintf("%s has the id %s", path, d.ID)
+	case policy == heirlock.Refuse:
+		return "policy refuse removes nothing"
+	}
+	return fmt.Sprintf("%s is %s", path, d.State)
 }

@@ -58,6 +58,14 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
+// lostOutput is the error of output that nobody got.
+func lostOutput(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{exitSystem, err}
+}
+
 func usageError(format string, args ...any) error {
 	return &exitError{exitUsage, fmt.Errorf(format, args...)}
 }

@@ -54,7 +54,7 @@ func (n *Newborn) prepare(mode uint32) (err error) {
 		return err
 	}
 	if n.Stat.Mode != mode {
-		if err := unix.Fchmod(n.fd, mode); err != nil {
+		if _, err := ignoringEINTR(func() (int, error) { return 0, unix.Fchmod(n.fd, mode) }); err != nil {
 			return &fs.PathError{Op: "fchmod", Path: n.temporary, Err: err}
 		}
 	}
@@ -146,14 +146,15 @@ func (n *Newborn) Publish(name string) (ours bool, err error) {
 	at, err := n.dir.Stat(name)
 	switch {
 	case err == nil && at.SameFile(n.Stat):
-		if n.temporary != "" {
-			n.removeTemporary() // the other name of a link; a sweeper finds it if this fails
-			n.temporary = ""
-		}
+		n.forgetTemporary()
 		return true, nil
 	case err == nil && (callErr == nil || callErr == unix.EEXIST || callErr == unix.ENOTEMPTY):
 		return false, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		if callErr == nil || n.linked() {
+			n.forgetTemporary()
+			return true, nil // the kernel said so; that it does not say it again changes nothing
+		}
 		return false, err
 	case callErr == nil || callErr == unix.EEXIST:
 		return false, ErrChanging
@@ -167,6 +168,12 @@ func (n *Newborn) Publish(name string) (ours bool, err error) {
 	return false, &fs.PathError{Op: "link", Path: name, Err: callErr}
 }
 
+// linked reports whether a file that was born unnamed has a name by now.
+func (n *Newborn) linked() bool {
+	st, err := n.File.Stat()
+	return n.temporary == "" && err == nil && st.Nlink > 0
+}
+
 // renameOrLink publishes a named temporary without ever replacing what has the name: renameat2(RENAME_NOREPLACE)
 // or renamex_np(RENAME_EXCL) where the filesystem knows them, else link(2). There is no fall-back beyond: a plain
 // rename would replace, and an exclusive create would be a lock without an owner for a moment.
@@ -178,6 +185,14 @@ func (n *Newborn) renameOrLink(name string) error {
 		_, err = ignoringEINTR(func() (int, error) { return 0, unix.Linkat(n.dir.fd, n.temporary, n.dir.fd, name, 0) })
 	}
 	return err
+}
+
+// forgetTemporary removes the other name of a link; a sweeper finds it if this fails.
+func (n *Newborn) forgetTemporary() {
+	if n.temporary != "" && n.Route == RouteLink {
+		n.removeTemporary()
+	}
+	n.temporary = ""
 }
 
 // removeTemporary removes the temporary name while this process holds the file's flock.

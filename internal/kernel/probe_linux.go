@@ -24,7 +24,7 @@ func Probe(pid int) Observation {
 		return probePidfd(fd, pid)
 	case err == unix.ESRCH:
 		// Only a kernel that opens a pidfd of ourselves means what it says: a seccomp filter may answer anything.
-		if self, err := unix.PidfdOpen(os.Getpid(), 0); err == nil {
+		if self, err := ignoringEINTR(func() (int, error) { return unix.PidfdOpen(os.Getpid(), 0) }); err == nil {
 			unix.Close(self)
 			return Observation{Presence: Absent}
 		}

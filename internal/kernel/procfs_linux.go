@@ -42,7 +42,7 @@ func readProc(path string, buf []byte) ([]byte, error) {
 
 func onProcfs(fd int, path string) error {
 	var st unix.Statfs_t
-	if err := unix.Fstatfs(fd, &st); err != nil {
+	if _, err := ignoringEINTR(func() (int, error) { return 0, unix.Fstatfs(fd, &st) }); err != nil {
 		return &fs.PathError{Op: "fstatfs", Path: path, Err: err}
 	}
 	if st.Type != procMagic {
@@ -55,7 +55,7 @@ func onProcfs(fd int, path string) error {
 // boot id by its filesystem. Kernels before 5.8 cannot tell.
 func notMounted(path string) error {
 	var st unix.Statx_t
-	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, 0, &st)
+	_, err := ignoringEINTR(func() (int, error) { return 0, unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, 0, &st) })
 	if err == nil && st.Attributes_mask&st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0 {
 		return fmt.Errorf("%s is itself a mount point: something is mounted over it", path)
 	}
@@ -73,7 +73,7 @@ func readProcLink(path string) (string, error) {
 		return "", err
 	}
 	var buf [128]byte
-	n, err := unix.Readlinkat(fd, "", buf[:])
+	n, err := ignoringEINTR(func() (int, error) { return unix.Readlinkat(fd, "", buf[:]) })
 	if err != nil {
 		return "", &fs.PathError{Op: "readlink", Path: path, Err: err}
 	}

@@ -20,16 +20,17 @@ import (
 //	Bear, pwrite, [fdatasync], linkat or renameat2, fstatat, [fsync of the directory]
 func (t *target) create(name string) (held, error) {
 	for range changingLooks {
-		h, n, err := t.bear(name)
+		h, n, err := t.next(name)
 		if err == nil {
 			var ours bool
 			if ours, err = n.Publish(name); ours {
 				return h, t.syncName(&h)
 			}
-			n.Discard()
 			if err == nil {
+				t.giveBack(h, n)
 				return held{}, ErrHeld
 			}
+			n.Discard()
 		}
 		switch {
 		case errors.Is(err, kernel.ErrNoUnnamed) && !t.temporaries:

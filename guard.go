@@ -24,11 +24,16 @@ func (t *target) underGuard(g *grace, do func() error) error {
 
 // createGuard makes the guard: a file like a lock, but never handed on.
 func (t *target) createGuard() (held, error) {
-	plain := *t
-	plain.opts.HandOn, plain.opts.Exec = false, false
+	plain := t.forGuard()
 	h, err := plain.create(t.guardName())
 	t.temporaries = plain.temporaries
 	return h, err
+}
+
+func (t *target) forGuard() *target {
+	plain := *t
+	plain.opts.HandOn, plain.opts.Exec = false, false
+	return &plain
 }
 
 // clearGuard removes a guard that its owner cannot be using any more. One of ours, seen through the same view, is free

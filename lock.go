@@ -72,11 +72,18 @@ type Lock struct {
 	Owner     Record     // what the lock file says about this process
 	Reclaimed *Diagnosis // the evidence on which a dead owner's lock was inherited; nil if the name was free
 
-	mu   sync.Mutex
-	t    *target
-	file held
-	over bool  // released, or lost and given up
-	err  error // of the release
+	// Polled says why a wait for this lock had to look by itself instead of being woken; nil if it did not.
+	Polled error
+
+	mu    sync.Mutex
+	t     *target
+	file  held
+	since time.Time
+	over  bool          // released, or lost and given up
+	err   error         // of the release
+	lost  chan struct{} // nil until somebody asked
+	vigil *vigil        // nil until somebody asked
+	spent func()        // closes what the wait had opened
 }
 
 // held is a file of ours that has its name: the lock, or its guard.
@@ -154,8 +161,18 @@ func (l *Lock) Release() error {
 		return err
 	}
 	l.file.file.Close()
-	l.t.close()
+	if l.Reclaimed != nil {
+		l.t.sweep()
+	}
 	l.over, l.err = true, err
+	theCrowd.released(l.Path, time.Since(l.since))
+	if l.vigil != nil {
+		l.vigil.end()
+	}
+	if l.spent != nil {
+		go l.spent()
+	}
+	l.t.close()
 	return err
 }
 

@@ -55,7 +55,7 @@ func (t *target) lock(h *held, from *Diagnosis, err error) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Lock{Path: t.path, Owner: h.rec, Reclaimed: from, t: t, file: *h}, nil
+	return &Lock{Path: t.path, Owner: h.rec, Reclaimed: from, t: t, file: *h, since: time.Now()}, nil
 }
 
 // mayReclaim says whether the policy, or the grace for ownerless files, lets this attempt remove what it saw.
@@ -77,7 +77,6 @@ func (t *target) inherit(g *grace) (*Lock, error) {
 		if err != nil {
 			return err
 		}
-		t.sweep()
 		h, err := t.create(t.name)
 		l, err = t.lock(&h, d, err)
 		return err
@@ -175,7 +174,8 @@ func (t *target) lockPatiently(f kernel.File, name string, seen kernel.Stat) err
 }
 
 // sweep removes temporaries whose owner died before it could publish them: those of our own pattern whose flock can be
-// taken. It is the tidying of a reclaim, and what it cannot do it leaves.
+// taken. It is the tidying of a reclaim, done when nobody waits for it: at the release of an inherited lock. What it
+// cannot do it leaves.
 func (t *target) sweep() {
 	names, err := t.dir.Names()
 	if err != nil {

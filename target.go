@@ -53,7 +53,9 @@ type target struct {
 	me   identity
 	opts Options
 
-	temporaries bool // unnamed files are not to be had here
+	temporaries bool              // unnamed files are not to be had here
+	waiting     bool              // this is a waiting call
+	early       map[string]*early // the files it made before their names are free
 }
 
 // resolve opens the parent of a path. It creates nothing.
@@ -147,7 +149,7 @@ func (t *target) judgeOpen(name string, f kernel.File, before kernel.Stat, state
 func (t *target) gather(r *reading, f kernel.File, st kernel.Stat, state flockState) facts {
 	out := facts{
 		own: t.me.own, ownErr: t.me.ownErr, host: t.me.host, machine: t.me.machine, source: t.me.source,
-		dev: utoa(st.Dev), ino: utoa(st.Ino), flock: state,
+		at: st, dev: utoa(st.Dev), ino: utoa(st.Ino), flock: state,
 	}
 	out.fs, _ = f.Filesystem() // unknown proves nothing
 	if r.content == validOwner && wantsProbe(&r.record, &out) {

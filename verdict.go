@@ -39,7 +39,8 @@ type facts struct {
 	machine  string // "" if there is none
 	source   string // of machine: "declared", …
 	fs       kernel.Filesystem
-	dev, ino string // of the contender's own descriptor
+	at       kernel.Stat
+	dev, ino string // of the contender's own descriptor, as a record names them
 	flock    flockState
 	seen     *process.Observation // at the recorded number; nil if nobody asked
 	seenErr  error

@@ -3,7 +3,6 @@ package heirlock
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"github.com/heirlock/heirlock/internal/kernel"
@@ -29,16 +28,26 @@ func (s *sighting) over(seen kernel.Stat, enough time.Duration) bool {
 	return time.Since(s.since) >= enough
 }
 
-// The poll beneath every wait, with jitter.
+// The poll beneath every wait, with jitter: for what no event source sees, and as a net behind a lost event.
 const (
-	pollFirst = 10 * time.Millisecond
-	pollMost  = time.Second
+	pollFirst      = 10 * time.Millisecond
+	pollMost       = time.Second
+	pollFirstArmed = 250 * time.Millisecond // while both the file and the owner are watched
+	pollMostArmed  = 5 * time.Second
+	attemptGap     = time.Millisecond // between two attempts, whatever happens
 )
 
 // Acquire takes the lock at a path, and waits for it as long as the context lives. The policy is ReclaimStale unless
-// the options say otherwise. A wait that ends with its context is a *HeldError that wraps context.Cause(ctx), with
-// the last diagnosis and the time waited; a context that has ended before the call creates nothing.
+// the options say otherwise.
+//
+// A wait is woken by the removal of the lock file and by the end of its owner, as far as they can be seen from here,
+// and looks by itself now and then for what cannot. Waiters of one process take their turns in order. A wait that ends
+// with its context is a *HeldError that wraps context.Cause(ctx), with the last diagnosis and the time waited; a
+// context that has ended before the call creates nothing.
 func Acquire(ctx context.Context, path string, opts Options) (*Lock, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if opts.Policy == "" {
 		opts.Policy = ReclaimStale
 	}
@@ -46,34 +55,136 @@ func Acquire(ctx context.Context, path string, opts Options) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := t.wait(ctx)
+	start := time.Now()
+	l, err := t.acquire(ctx)
 	if err != nil {
 		t.close()
 		return nil, err
 	}
+	theCrowd.took(path, time.Since(start))
 	return l, nil
 }
 
-func (t *target) wait(ctx context.Context) (*Lock, error) {
-	var g grace
-	start, pause := time.Now(), pollFirst
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	for {
-		l, err := t.attempt(&g)
-		var refused *HeldError
-		if err == nil || !errors.As(err, &refused) {
+func (t *target) acquire(ctx context.Context) (*Lock, error) {
+	t.waiting = true
+	w := wait{t: t, start: time.Now(), pause: pollFirst}
+	defer func() { discard(t.takeEarly()) }() // what contend has not taken care of
+	if !hasLine(t.dir, t.name) {
+		if err := w.sleep(ctx, theCrowd.aside(t.path)); err != nil {
+			return nil, err
+		}
+		if l, err := w.attempt(); w.refused == nil {
 			return l, err
 		}
-		timer := time.NewTimer(pause/2 + rand.N(pause/2))
+	}
+	p, err := standInLine(t.dir, t.name)
+	if err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	select {
+	case <-p.turn:
+		return w.contend(ctx, w.refused != nil)
+	default:
+	}
+	select {
+	case <-p.turn:
+		return w.contend(ctx, false)
+	case <-ctx.Done():
+		return nil, w.gaveUp(ctx)
+	}
+}
+
+// wait is one call that waits for a lock, once it is the first of its process in line.
+type wait struct {
+	t       *target
+	start   time.Time
+	seen    grace
+	refused *HeldError // of the last attempt; nil if that was not refused
+	last    time.Time  // when the last attempt was made
+	pause   time.Duration
+	losses  int           // times that somebody else was faster
+	watch   *kernel.Watch // nil if there is none: poll
+	polled  error         // why an event source was not to be had
+	watched kernel.Stat   // the file whose events are awaited; zero if none
+	process bool          // the owner is watched
+}
+
+// attempt makes one attempt, and keeps the refusal.
+func (w *wait) attempt() (*Lock, error) {
+	l, err := w.t.attempt(&w.seen)
+	w.last, w.refused = time.Now(), nil
+	if !errors.As(err, &w.refused) {
+		w.refused = nil
+	}
+	if l != nil {
+		l.Polled = w.polled
+	}
+	return l, err
+}
+
+// gaveUp is the error of a wait that ended with its context.
+func (w *wait) gaveUp(ctx context.Context) error {
+	if w.refused == nil {
+		d, err := w.t.settled(w.t.name, false)
+		if err != nil {
+			return errors.Join(context.Cause(ctx), err)
+		}
+		w.refused = &HeldError{Path: w.t.path, Diagnosis: d}
+	}
+	w.refused.Waited, w.refused.cause = time.Since(w.start), context.Cause(ctx)
+	return w.refused
+}
+
+// contend attempts until it is not refused, unless it has been refused just now. Whatever it opened to be woken is closed behind the hand-off, not on it.
+func (w *wait) contend(ctx context.Context, refused bool) (l *Lock, err error) {
+	w.watch, w.polled = kernel.NewWatch()
+	watch, woken := w.watch, make(chan struct{})
+	stop := func() bool { return true }
+	if watch != nil {
+		stop = context.AfterFunc(ctx, func() { watch.Wake(); close(woken) })
+	}
+	defer func() {
+		stopped, early := stop(), w.t.takeEarly()
+		spent := func() {
+			discard(early)
+			if !stopped {
+				<-woken
+			}
+			if watch != nil {
+				watch.Close()
+			}
+		}
+		if l == nil {
+			go spent()
+		} else {
+			l.spent = spent // it takes longer than the hand-off: Release does it, behind its own
+		}
+	}()
+	for ; ; refused = false {
+		if !refused {
+			if l, err := w.attempt(); w.refused == nil {
+				return l, err
+			}
+		}
+		if l, err := w.idle(ctx); l != nil || err != nil {
+			return l, err
+		}
+	}
+}
+
+// sleep sleeps, unless the context ends first.
+func (w *wait) sleep(ctx context.Context, d time.Duration) error {
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
-			timer.Stop()
-			refused.Waited, refused.cause = time.Since(start), context.Cause(ctx)
-			return nil, refused
 		}
-		pause = min(pause*3/2, pollMost)
 	}
+	if ctx.Err() != nil {
+		return w.gaveUp(ctx)
+	}
+	return nil
 }

@@ -111,9 +111,12 @@ var errInvisible = errors.New("it is not seen through another name of the file")
 
 // Fill writes the content, whole or not at all. With durable it is on the disk when Fill returns; so it is, too,
 // on a filesystem that is not known to be local, where other machines would see the name before the bytes.
-func (n *Newborn) Fill(content []byte, durable bool) error {
+func (n *Newborn) Fill(content []byte, durable bool) error { return n.Overwrite(content, 0, durable) }
+
+// Overwrite writes a part of the content, as Fill.
+func (n *Newborn) Overwrite(content []byte, at int64, durable bool) error {
 	for done := 0; done < len(content); {
-		m, err := ignoringEINTR(func() (int, error) { return unix.Pwrite(n.fd, content[done:], int64(done)) })
+		m, err := ignoringEINTR(func() (int, error) { return unix.Pwrite(n.fd, content[done:], at+int64(done)) })
 		if err == nil && m == 0 {
 			err = io.ErrShortWrite
 		}

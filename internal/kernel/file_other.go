@@ -28,6 +28,8 @@ func (Dir) Close()                                      {}
 func (Dir) Stat(string) (Stat, error)                   { return Stat{}, errNoFiles }
 func (Dir) Open(string, Stat, bool) (File, Stat, error) { return File{}, Stat{}, errNoFiles }
 func (Dir) Unlink(string) error                         { return errNoFiles }
+func (Dir) Dup() (Dir, error)                           { return Dir{}, errNoFiles }
+func (Dir) Own() (Stat, error)                          { return Stat{}, errNoFiles }
 func (Dir) Sync() error                                 { return errNoFiles }
 func (Dir) Names() ([]string, error)                    { return nil, errNoFiles }
 func (Dir) Filesystem() (Filesystem, error)             { return Filesystem{}, errNoFiles }
@@ -38,6 +40,7 @@ func (File) Filesystem() (Filesystem, error)            { return Filesystem{}, e
 func (File) Lock(bool) error                            { return errNoFiles }
 func (File) ReadWhole(Stat, int) ([]byte, error)        { return nil, errNoFiles }
 func (File) Inheritable(int) (int, error)               { return -1, errNoFiles }
+func (*Newborn) Overwrite([]byte, int64, bool) error    { return errNoFiles }
 func (*Newborn) Fill([]byte, bool) error                { return errNoFiles }
 func (*Newborn) Publish(string) (bool, error)           { return false, errNoFiles }
 func (*Newborn) Discard()                               {}

@@ -30,6 +30,15 @@ func OpenDir(path string) (Dir, error) {
 // Close closes the directory.
 func (d Dir) Close() { unix.Close(d.fd) }
 
+// Dup returns a second descriptor of the directory.
+func (d Dir) Dup() (Dir, error) {
+	fd, err := unix.FcntlInt(uintptr(d.fd), unix.F_DUPFD_CLOEXEC, 0)
+	return Dir{fd}, os.NewSyscallError("fcntl(F_DUPFD_CLOEXEC)", err)
+}
+
+// Own describes the directory itself.
+func (d Dir) Own() (Stat, error) { return File(d).Stat() }
+
 // Stat describes what lies at a name, without following a symbolic link. A name that is free, the common case, is a bare
 // ENOENT.
 func (d Dir) Stat(name string) (Stat, error) {

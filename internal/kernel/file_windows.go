@@ -51,6 +51,12 @@ func OpenDir(path string) (Dir, error) {
 // Close closes the directory.
 func (d Dir) Close() { windows.CloseHandle(d.handle) }
 
+// Dup returns a second handle of the directory.
+func (d Dir) Dup() (Dir, error) { return OpenDir(d.path) }
+
+// Own describes the directory itself.
+func (d Dir) Own() (Stat, error) { return File{d.handle}.Stat() }
+
 func (d Dir) join(name string) string { return filepath.Join(d.path, name) }
 
 // Stat describes what lies at a name, without following a reparse point.
@@ -197,6 +203,9 @@ func (d Dir) Bear(temporary string, _ uint32) (n Newborn, err error) {
 	}
 	return n, nil
 }
+
+// Overwrite: a file without a name, the only one that is made early, is not to be had here.
+func (n *Newborn) Overwrite([]byte, int64, bool) error { return ErrNoUnnamed }
 
 // Fill writes the content, whole or not at all.
 func (n *Newborn) Fill(content []byte, durable bool) error {

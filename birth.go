@@ -83,7 +83,7 @@ func (t *target) fill(n *kernel.Newborn, rec *Record) error {
 	if err != nil {
 		return err
 	}
-	longest := max(len(t.name)+len(guardSuffix), len(temporaryPrefix)+uuidLength+len("-2"))
+	longest := max(len(t.name)+len(guardSuffix), len(temporaryPrefix)+uuidLength+len(probeSuffix))
 	if most := n.Filesystem.NameMax; most > 0 && longest > most {
 		return &fs.PathError{Op: "lock", Path: t.name, Err: syscall.ENAMETOOLONG}
 	}

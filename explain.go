@@ -164,10 +164,13 @@ func (e *explanation) conclusion(d *Diagnosis) {
 
 // advice is the way out of a lock that nothing proves; none where even an operator's word would be refused.
 func (d *Diagnosis) advice() string {
-	if d.ID == "" || d.facts != nil && (d.facts.flock == flockAbsent || d.facts.flock == flockTaken) {
+	if d.ID == "" || d.facts != nil && (d.facts.flock == flockAbsent || d.facts.flock == flockTaken || d.facts.flock == flockShared) {
 		return ""
 	}
 	path := shellWord(d.Path)
+	if strings.HasPrefix(d.Path, "-") {
+		path = shellWord("./" + d.Path) // no flag
+	}
 	if printable(d.Path) != d.Path {
 		path = "and its path" // pasted, a name that cannot be printed would be another name
 	}

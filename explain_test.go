@@ -250,6 +250,16 @@ func TestNoAdviceThatWouldBeRefused(t *testing.T) {
 	}
 }
 
+// A path that begins like a flag is not one when it is pasted.
+func TestAdviceForAPathLikeAFlag(t *testing.T) {
+	s := deadOwner()
+	null(&s)
+	d := judge("-n.lock", s.reading, s.facts)
+	if text := strings.Join(d.Explanation(), "\n"); !strings.HasSuffix(text, "heirlock reclaim --id=0190 ./-n.lock") {
+		t.Error(text)
+	}
+}
+
 // Text that would reorder or hide what is read is not printed.
 func TestBidiControlsAreNotPrinted(t *testing.T) {
 	if got := printable("a\u202eb\u2028c\u200bd é\n"); got != "a?b?c?d é?" {

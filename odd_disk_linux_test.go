@@ -239,6 +239,7 @@ func starved(args []string) int {
 		if n > 63 {
 			return 1
 		}
+		fmt.Scanln() // the other side looks at the directory first
 	}
 }
 
@@ -254,6 +255,7 @@ func TestOddTooManyOpenFiles(t *testing.T) {
 			break
 		}
 		s.only()
+		a.say("")
 	}
 	a.wait()
 	s.only()

@@ -71,6 +71,9 @@ func TestOddTooManyOpenFilesAtALockThatExists(t *testing.T) {
 		if strings.HasPrefix(line, "starved") && !strings.HasPrefix(line, "starved emfile=true") {
 			t.Errorf("%s", line)
 		}
+		if strings.HasPrefix(line, "starved") {
+			a.say("")
+		}
 	}
 	a.wait()
 }

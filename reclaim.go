@@ -122,6 +122,9 @@ func (t *target) destroy(name string, may func(*Diagnosis, kernel.Stat, flockSta
 		return nil, errChanged
 	}
 	state := flockAnswer(lockErr)
+	if state == flockTaken && f.Lock(false) == nil {
+		state = flockShared
+	}
 	now, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -182,23 +185,53 @@ func (t *target) sweep() {
 		return
 	}
 	for _, name := range names {
-		if temporary, _ := strings.CutSuffix(name, "-2"); strings.HasPrefix(name, temporaryPrefix) && len(temporary) == len(temporaryPrefix)+uuidLength {
-			t.sweepOne(name)
+		if acquisition := ofTemporary(name); acquisition != "" {
+			t.sweepOne(name, acquisition)
 		}
 	}
 }
 
-func (t *target) sweepOne(name string) {
+// ofTemporary is the acquisition that a temporary of ours is named after, "" for any other name.
+func ofTemporary(name string) string {
+	id, ours := strings.CutPrefix(name, temporaryPrefix)
+	id = strings.TrimSuffix(id, probeSuffix)
+	if !ours || len(id) != uuidLength {
+		return ""
+	}
+	for i, c := range []byte(id) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (c == '-') || !dash && !strings.ContainsRune("0123456789abcdef", rune(c)) {
+			return ""
+		}
+	}
+	return id
+}
+
+// sweepOne removes a temporary under its flock: what was written of it so far is nothing, or the record that it is named
+// after. A lock that somebody called so is none of ours.
+func (t *target) sweepOne(name, acquisition string) {
 	seen, err := t.dir.Stat(name)
 	if err != nil {
 		return
 	}
-	f, now, err := t.dir.Open(name, seen, true)
+	f, _, err := t.dir.Open(name, seen, true)
 	if err != nil {
 		return
 	}
 	defer f.Close()
 	if f.Lock(true) != nil {
+		return
+	}
+	now, err := f.Stat()
+	if err != nil {
+		return
+	}
+	data, err := f.ReadWhole(now, maxRecord)
+	if err != nil {
+		return
+	}
+	rec, what, _ := parseRecord(data)
+	if what == unknownOwner || what == validOwner && rec.Evidence.Acquisition != acquisition {
 		return
 	}
 	if at, err := t.dir.Stat(name); err == nil && at.SameFile(now) {

@@ -70,7 +70,8 @@ func (t *target) reclaimOnce(id string) (*Diagnosis, error) {
 // reclaimGuardOnly tidies what dead processes left beside a free lock: a guard, temporaries.
 func (t *target) reclaimGuardOnly(d, guard Diagnosis) (*Diagnosis, error) {
 	if guard.State != stateFree {
-		if err := t.clearGuard(nil); err != nil && !errors.Is(err, errChanged) {
+		err := t.clearGuard(nil)
+		if err != nil && !errors.Is(err, errChanged) && !errors.Is(err, ErrHeld) { // somebody is at work, or was
 			return &d, err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 const (
 	guardSuffix     = ".reclaim"
 	temporaryPrefix = ".heirlock-"
+	probeSuffix     = kernel.ProbeSuffix
 	uuidLength      = 36
 	nameMax         = 255 // where the filesystem does not name its own bound
 )
@@ -67,9 +68,11 @@ func resolve(path string, opts Options) (*target, error) {
 	invalid := func(err error) error { return &fs.PathError{Op: "lock", Path: path, Err: err} }
 	switch {
 	case path == "":
-		return nil, invalid(errors.New("empty path"))
+		return nil, invalid(fmt.Errorf("empty path: %w", syscall.EINVAL))
 	case name == "" || name == "." || name == "..":
-		return nil, invalid(errors.New("the path names a directory"))
+		return nil, invalid(fmt.Errorf("the path names a directory: %w", syscall.EINVAL))
+	case ofTemporary(name) != "":
+		return nil, invalid(fmt.Errorf("the name is that of a temporary: %w", syscall.EINVAL))
 	case strings.IndexByte(path, 0) >= 0:
 		return nil, invalid(syscall.EINVAL)
 	case len(name)+len(guardSuffix) > nameMax:

@@ -277,21 +277,21 @@ func TestJudgeOtherBoot(t *testing.T) {
 		{"a process like his", of(otherBoot, owner), gone},
 		{"other namespaces too", of(otherBoot, otherNamespace), gone},
 
-		{"not local", of(otherBoot, nfs), unavailable(released)},
+		{"not local", of(otherBoot, nfs), unavailable(unknown)},
 		{"not local there", of(otherBoot, recordedFilesystem("6969")), unavailable(unknown)},
 		{"not local here", of(otherBoot, withFilesystem("6969")), unavailable(unknown)},
-		{"unknown type", of(otherBoot, withFilesystem("187"), recordedFilesystem("187")), unavailable(released)},
+		{"unknown type", of(otherBoot, withFilesystem("187"), recordedFilesystem("187")), unavailable(unknown)},
 		{"unknown type here", of(otherBoot, withFilesystem("")), unavailable(unknown)},
 		{"two local types", of(otherBoot, withFilesystem("794c7630")), unseenView},
 		{"record names no type", of(otherBoot, recordedFilesystem("")), unseenView},
 		{"record names no type, not local here", of(otherBoot, recordedFilesystem(""), withFilesystem("6969")), unavailable(unknown)},
 
-		{"not local, declared", of(otherBoot, nfs, declared), gone},
-		{"not local, declared, other host", of(otherBoot, nfs, declared, otherHost), gone},
-		{"not local, only ours declared", of(otherBoot, nfs, declaredHere), unavailable(released)},
-		{"not local, only his declared", of(otherBoot, nfs, declaredHim), unavailable(released)},
-		{"not local, other ids declared", of(otherBoot, nfs, declared, otherMachine), elsewhere(anotherMachine, released)},
-		{"not local, he declared none", of(otherBoot, nfs, declared, func(s *scene) { s.record.Machine = "" }), unavailable(released)},
+		{"not local, declared", of(otherBoot, nfs, declared), unseenView},
+		{"not local, declared, other host", of(otherBoot, nfs, declared, otherHost), unseenView},
+		{"not local, only ours declared", of(otherBoot, nfs, declaredHere), unavailable(unknown)},
+		{"not local, only his declared", of(otherBoot, nfs, declaredHim), unavailable(unknown)},
+		{"not local, other ids declared", of(otherBoot, nfs, declared, otherMachine), elsewhere(anotherMachine, unknown)},
+		{"not local, he declared none", of(otherBoot, nfs, declared, func(s *scene) { s.record.Machine = "" }), unavailable(unknown)},
 
 		{"theirs, absent", of(otherBoot, theirs), unseenView},
 		{"theirs, exited", of(otherBoot, theirs, exited), unseenView},
@@ -380,13 +380,16 @@ func TestJudgeWitness(t *testing.T) {
 	add(unavailable(witnessReleased, byReleased...), otherTime, notProbed)
 	add(unavailable(witnessReleased, byReleased...), otherNamespace, owner)
 	add(unavailable(witnessReleased), append(inNamespace, nfs)...)
-	add(unavailable(witnessReleased), append(inNamespace, nfs, otherBoot)...)
+	add(unavailable(unknown), append(inNamespace, nfs, otherBoot)...) // equal numbers of another kernel's file say nothing
 	add(unavailable(witnessReleased), append(inNamespace, null)...)
 	add(unavailable(witnessReleased), append(inNamespace, unmeasured)...)
 	add(unavailable(witnessReleased), append(inNamespace, onDarwin)...)
 	add(unavailable(witnessReleased), unseen)
 	add(unavailable(witnessReleased), runs("", ""))
 	add(unavailable(witnessReleased), append(inNamespace, hugePID, otherBoot)...)
+	// A shared flock is no owner's, but keeps the lock from being removed.
+	add(here(stateUnproven, process.Gone, process.PIDGone, released), flock(flockShared))
+	add(unavailable(released), append(inNamespace, flock(flockShared))...)
 	// Two filesystems of which nothing is known are not one.
 	add(stale(process.PIDGone, unknown), withFilesystem(""), recordedFilesystem(""))
 	// The owner lives: neither a released nor an absent witness matters, and a held one says the same.

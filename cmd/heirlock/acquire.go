@@ -43,6 +43,7 @@ func catchSignals() (<-chan os.Signal, func()) {
 			wanted = append(wanted, f.Signal)
 		}
 	}
+	signal.Notify(make(chan os.Signal, 1), jobctl.BrokenPipe) // words that nobody reads must not end the job
 	caught := make(chan os.Signal, 16)
 	if len(wanted) > 0 {
 		signal.Notify(caught, wanted...)
@@ -50,54 +51,79 @@ func catchSignals() (<-chan os.Signal, func()) {
 	return caught, func() { signal.Stop(caught) }
 }
 
-// acquire takes the lock as the flags say. A signal meanwhile ends the wait, with its exit status and nothing created.
+// acquire takes the lock as the flags say. A signal meanwhile ends it, with its exit status and nothing created.
 func (f *lockFlags) acquire(path string, opts heirlock.Options, caught <-chan os.Signal) (*heirlock.Lock, error) {
-	if err := refuseNested(path); err != nil {
-		return nil, f.refused(err)
-	}
-	l, err := heirlock.TryAcquire(path, opts)
-	var held *heirlock.HeldError
-	if err == nil || !errors.As(err, &held) || f.zeroWait() {
-		return l, f.refused(err)
-	}
-	if !f.quiet && !f.json {
-		say("waiting for %s", strings.TrimPrefix(held.Error(), heirlock.ErrHeld.Error()+": "))
-	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	if f.flags.Changed("wait") {
+	if f.flags.Changed("wait") && !f.zeroWait() {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, time.Duration(f.wait), errRanOut)
 		defer stop()
 	}
-	go func() {
-		for {
-			select {
-			case sig := <-caught:
-				if jobctl.EndsWait(sig) {
-					cancel(signalled{sig})
-					return
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
+	type answer struct {
+		l   *heirlock.Lock
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() { // a file server that does not answer must not keep signals and the deadline from being heard
+		l, err := f.tryThenWait(ctx, path, opts)
+		answers <- answer{l, err}
 	}()
+	var a answer
+	over := ctx.Done()
+	for done := false; !done; {
+		select {
+		case a = <-answers:
+			done = true
+		case sig := <-caught:
+			if jobctl.EndsWait(sig) {
+				cancel(signalled{sig})
+			}
+		case <-over:
+			over = nil
+			select {
+			case a = <-answers:
+			case <-time.After(deafFor):
+				a.err = fmt.Errorf("%s: no answer from its filesystem: %w", path, context.Cause(ctx))
+			}
+			done = true
+		}
+	}
+	if sig, ok := errors.AsType[signalled](context.Cause(ctx)); ok {
+		if a.l != nil {
+			a.err = a.l.Release()
+		}
+		return nil, &exitError{exitSignal + jobctl.Number(sig.sig), nil}
+	}
+	return a.l, f.refused(a.err)
+}
+
+// deafFor is how long an attempt may go on after its context has ended.
+const deafFor = time.Second
+
+func (f *lockFlags) tryThenWait(ctx context.Context, path string, opts heirlock.Options) (*heirlock.Lock, error) {
+	if err := refuseNested(path); err != nil {
+		return nil, err
+	}
+	l, err := heirlock.TryAcquire(path, opts)
+	held, refused := errors.AsType[*heirlock.HeldError](err)
+	if !refused || f.zeroWait() {
+		return l, err
+	}
+	if !f.quiet && !f.json {
+		say("waiting for %s", strings.TrimPrefix(held.Error(), heirlock.ErrHeld.Error()+": "))
+	}
 	l, err = heirlock.Acquire(ctx, path, opts)
 	if errors.Is(err, errRanOut) && !errors.Is(err, heirlock.ErrHeld) {
 		err = held // the wait ran out before it began
 	}
-	return l, f.refused(err)
+	return l, err
 }
 
 // refused turns an error of acquiring into what is printed and the exit status.
 func (f *lockFlags) refused(err error) error {
 	if err == nil {
 		return nil
-	}
-	var sig signalled
-	if errors.As(err, &sig) {
-		return &exitError{exitSignal + jobctl.Number(sig.sig), nil}
 	}
 	code := statusOf(err)
 	if code == exitHeld {
@@ -140,7 +166,8 @@ func refuseNested(path string) error {
 		return nil
 	}
 	d, err := heirlock.Inspect(path, heirlock.Options{})
-	if err != nil || d.Owner == nil || !slices.Contains(strings.Split(above, ","), d.Owner.Evidence.Acquisition) {
+	if err != nil || d.State != "held" || d.Owner == nil || d.Owner.Evidence.Acquisition == "" ||
+		!slices.Contains(strings.Split(above, ","), d.Owner.Evidence.Acquisition) {
 		return nil // whatever is wrong with the path, taking it will say
 	}
 	d.Cause = "already held by this command's own lock"

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,6 +44,13 @@ func (f *lockFlags) become(path string) error {
 		return err
 	}
 	f.announce(l, time.Since(start))
+	select {
+	case sig := <-caught: // it came too late for the wait, and would be lost with this program
+		if jobctl.EndsWait(sig) {
+			return &exitError{exitSignal + jobctl.Number(sig), l.Release()}
+		}
+	default:
+	}
 	stop()
 	code, err := f.replace(l)
 	if releaseErr := l.Release(); releaseErr != nil {
@@ -63,5 +72,9 @@ func (f *lockFlags) replace(l *heirlock.Lock) (int, error) {
 	if err != nil {
 		return exitSystem, err
 	}
-	return exitCannotRun, fmt.Errorf("%s: %w", f.executable, jobctl.Exec(f.executable, f.argv, env))
+	err = jobctl.Exec(f.executable, f.argv, env)
+	if errors.Is(err, syscall.ENOEXEC) {
+		err = jobctl.Exec(shell, f.asScript(), env)
+	}
+	return cannotStart(err), fmt.Errorf("%s: %w", f.executable, err)
 }

@@ -84,12 +84,12 @@ func printDiagnosis(d *heirlock.Diagnosis, asJSON bool) error {
 		return printJSON(os.Stdout, d)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", printablePath(d.Path), d.State)
+	fmt.Fprintf(&b, "%s: %s\n", printable(d.Path), d.State)
 	if d.State != "free" {
 		indent(&b, d)
 	}
 	if d.Guard != nil {
-		fmt.Fprintf(&b, "  guard %s: %s\n", printablePath(d.Guard.Path), d.Guard.State)
+		fmt.Fprintf(&b, "  guard %s: %s\n", printable(d.Guard.Path), d.Guard.State)
 		indent(&b, d.Guard)
 	}
 	_, err := os.Stdout.WriteString(b.String())
@@ -98,21 +98,11 @@ func printDiagnosis(d *heirlock.Diagnosis, asJSON bool) error {
 
 func indent(b *strings.Builder, d *heirlock.Diagnosis) {
 	if d.ID != "" {
-		fmt.Fprintf(b, "  id %s\n", d.ID)
+		fmt.Fprintf(b, "  id %s\n", printable(d.ID))
 	}
 	for _, line := range d.Explanation() {
 		fmt.Fprintf(b, "  %s\n", line)
 	}
-}
-
-// printablePath keeps a file name from steering a terminal.
-func printablePath(path string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return '?'
-		}
-		return r
-	}, path)
 }
 
 // worstOf gathers the exit status of several locks: the worst of 75 > 4 > 3 > 0. A lock that could not be examined

@@ -47,6 +47,15 @@ func addLockFlags(cmd *cobra.Command) *lockFlags {
 	fl.StringVarP(&f.command, "command", "c", "", "run this line with /bin/sh instead of CMD")
 	fl.BoolVar(&f.noInherit, "no-inherit", false, "do not hand the lock to the command: it may leave a daemon behind")
 	fl.BoolVarP(&f.noInherit, "close", "o", false, "the same as --no-inherit")
+	fl.BoolP("exclusive", "x", true, "the only kind of lock there is")
+	fl.BoolP("exclusive-too", "e", true, "the same")
+	_, _ = fl.MarkHidden("exclusive"), fl.MarkHidden("exclusive-too")
+	fl.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if long, ok := map[string]string{"timeout": "wait", "nb": "nonblock"}[name]; ok { // of flock(1)
+			name = long
+		}
+		return pflag.NormalizedName(name)
+	})
 	fl.BoolVarP(&f.noFork, "no-fork", "F", false, "see heirlock exec")
 	fl.Var(&f.policy, "policy", "refuse, reclaim-stale or reclaim-released")
 	fl.Var(&f.mode, "mode", "exact mode of the lock file, octal")
@@ -124,7 +133,7 @@ func (w *waitValue) Type() string { return "duration" }
 
 func (w *waitValue) Set(s string) error {
 	if seconds, err := strconv.ParseFloat(s, 64); err == nil {
-		if !(seconds >= 0 && seconds <= math.MaxInt64/float64(time.Second)) {
+		if !(seconds >= 0 && seconds < math.MaxInt64/float64(time.Second)) {
 			return errDuration
 		}
 		*w = waitValue(seconds * float64(time.Second))

@@ -49,7 +49,11 @@ func reclaimed(d *heirlock.Diagnosis, err error, id string, policy heirlock.Poli
 		d = &held.Diagnosis
 		say("nothing removed: %s", whyNot(d, id, policy))
 	} else if err != nil {
-		return &exitError{statusOf(err), err}
+		code := statusOf(err)
+		if code == exitCantCreate {
+			code = exitSystem // nothing is created here
+		}
+		return &exitError{code, err}
 	}
 	switch {
 	case asJSON || err != nil:
@@ -57,9 +61,9 @@ func reclaimed(d *heirlock.Diagnosis, err error, id string, policy heirlock.Poli
 			return &exitError{exitSystem, err}
 		}
 	default:
-		done := fmt.Sprintf("removed %s (%s)\n", printablePath(d.Path), d.State)
+		done := fmt.Sprintf("removed %s (%s)\n", printable(d.Path), d.State)
 		if d.State == "free" {
-			done = fmt.Sprintf("%s is free\n", printablePath(d.Path))
+			done = fmt.Sprintf("%s is free\n", printable(d.Path))
 		}
 		if _, err := os.Stdout.WriteString(done); err != nil {
 			return lostOutput(err)
@@ -68,7 +72,7 @@ func reclaimed(d *heirlock.Diagnosis, err error, id string, policy heirlock.Poli
 	switch {
 	case err == nil:
 		return nil
-	case d.State == "held":
+	case d.State == "held" || d.Guard != nil && d.Guard.State == "held":
 		return &exitError{exitHeld, nil}
 	}
 	return &exitError{exitUnproven, nil}
@@ -76,12 +80,12 @@ func reclaimed(d *heirlock.Diagnosis, err error, id string, policy heirlock.Poli
 
 // whyNot says why a lock was not removed, before its diagnosis is printed.
 func whyNot(d *heirlock.Diagnosis, id string, policy heirlock.Policy) string {
-	path := printablePath(d.Path)
+	path := printable(d.Path)
 	switch {
 	case d.State == "held":
 		return path + " is held"
 	case d.Guard != nil:
-		return fmt.Sprintf("the guard %s stands in the way, %s", printablePath(d.Guard.Path), d.Guard.State)
+		return fmt.Sprintf("the guard %s stands in the way, %s", printable(d.Guard.Path), d.Guard.State)
 	case id != "" && d.ID == "":
 		return path + " has no id: look at it, and remove it by hand"
 	case id != "" && id != d.ID:

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,11 +72,14 @@ func (f *lockFlags) runUnder(l *heirlock.Lock, caught <-chan os.Signal) (int, er
 		return exitSystem, err
 	}
 	command, err := jobctl.Start(f.executable, f.argv, env)
+	if errors.Is(err, syscall.ENOEXEC) {
+		command, err = jobctl.Start(shell, f.asScript(), env)
+	}
 	if fd >= 0 {
 		jobctl.Close(fd)
 	}
 	if err != nil {
-		return exitCannotRun, err
+		return cannotStart(err), err
 	}
 	jobctl.ReapOrphans(command)
 	ended := make(chan error, 1)
@@ -90,6 +95,23 @@ func (f *lockFlags) runUnder(l *heirlock.Lock, caught <-chan os.Signal) (int, er
 			return command.Status()
 		}
 	}
+}
+
+const shell = "/bin/sh"
+
+// asScript is how a program without a #! line is run, by execvp(3) and by every shell.
+func (f *lockFlags) asScript() []string {
+	return append([]string{shell, f.executable}, f.argv[1:]...)
+}
+
+// cannotStart tells a program that cannot be run from a system that cannot run one more.
+func cannotStart(err error) int {
+	for _, errno := range []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE} {
+		if errors.Is(err, errno) {
+			return exitSystem
+		}
+	}
+	return exitCannotRun
 }
 
 // forward passes a signal on, unless the terminal has sent it to the command already.

@@ -6,7 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -71,7 +73,17 @@ func usageError(format string, args ...any) error {
 }
 
 func say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "heirlock: "+format+"\n", args...)
+	fmt.Fprintln(os.Stderr, "heirlock: "+printable(fmt.Sprintf(format, args...)))
+}
+
+// printable keeps file names and the text of records from steering a terminal or reordering what is read.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s)
 }
 
 // statusOf is the exit status of an error about taking or removing a lock.

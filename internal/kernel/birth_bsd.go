@@ -17,3 +17,6 @@ func fdatasync(fd int) error {
 	_, err := ignoringEINTR(func() (int, error) { return 0, unix.Fsync(fd) })
 	return err
 }
+
+// sameInode: nothing here tells an inode of the kernel from its number.
+func sameInode(File, File) bool { return false }

@@ -31,3 +31,6 @@ func filesystemType(fd int) (typ string, nameMax int, err error) {
 	_, err = ignoringEINTR(func() (int, error) { return 0, unix.Fstatfs(fd, &st) })
 	return unix.ByteSliceToString(st.Fstypename[:]), 255, err
 }
+
+// sameInode: nothing here tells an inode of the kernel from its number.
+func sameInode(File, File) bool { return false }

@@ -50,6 +50,11 @@ func (d Dir) Bear(temporary string, mode uint32) (n Newborn, err error) {
 }
 
 func (n *Newborn) prepare(mode uint32) (err error) {
+	defer func() {
+		if n.temporary != "" && (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESTALE)) {
+			err = ErrNameGone // a FUSE server forgets an open file with its last name
+		}
+	}()
 	if n.Stat, err = n.File.Stat(); err != nil {
 		return err
 	}
@@ -78,14 +83,14 @@ func (n *Newborn) prepare(mode uint32) (err error) {
 // names of one file can be two inodes of this kernel with one inode number: the flock of the one says nothing about
 // the other, and a record must not call it a witness. A local filesystem needs no proof.
 //
-//	linkat(temporary, probe), openat(probe), flock(LOCK_SH|LOCK_NB), unlinkat(probe)
+//	linkat(temporary, probe), openat(probe), [are they one inode of this kernel?], unlinkat(probe)
 func (n *Newborn) proveFlock() error {
 	if n.temporary == "" {
 		return ErrNoUnnamed // it has no name to link: begin again with one
 	}
-	probe := n.temporary + probeSuffix
+	probe := n.temporary + ProbeSuffix
 	_, err := ignoringEINTR(func() (int, error) { return 0, unix.Linkat(n.dir.fd, n.temporary, n.dir.fd, probe, 0) })
-	if err == unix.ENOENT {
+	if swept(err) {
 		return ErrNameGone
 	}
 	if err != nil {
@@ -93,19 +98,22 @@ func (n *Newborn) proveFlock() error {
 	}
 	defer n.dir.Unlink(probe)
 	fd, err := openRetry(n.dir.fd, probe, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if swept(err) {
+		return ErrNameGone
+	}
 	if err != nil {
 		return &fs.PathError{Op: "open", Path: probe, Err: err}
 	}
 	other := File{fd}
 	defer other.Close()
-	if err := other.Lock(false); !errors.Is(err, ErrLocked) {
+	if !sameInode(n.File, other) {
 		n.Flock = &fs.PathError{Op: "flock", Path: probe, Err: noLockError{errInvisible}}
 	}
 	return nil
 }
 
-// probeSuffix makes the second name of a temporary. What a crash leaves of it, a sweep finds like the first.
-const probeSuffix = "-2"
+// swept: a temporary name was removed by somebody who found its flock free.
+func swept(err error) bool { return err == unix.ENOENT || err == unix.ESTALE }
 
 var errInvisible = errors.New("it is not seen through another name of the file")
 

@@ -176,7 +176,7 @@ func (f File) ReadWhole(before Stat, limit int) ([]byte, error) {
 	if before.Size > int64(limit) {
 		return nil, ErrTooLarge
 	}
-	data, err := f.read(int(before.Size))
+	data, err := f.read(int(before.Size) + 1) // one more, to meet the end: /proc has files of size 0 with content
 	if err != nil {
 		return nil, err
 	}

@@ -146,7 +146,7 @@ func (f File) ReadWhole(before Stat, limit int) ([]byte, error) {
 	if before.Size > int64(limit) {
 		return nil, ErrTooLarge
 	}
-	data := make([]byte, before.Size)
+	data := make([]byte, before.Size+1)
 	n := 0
 	for n < len(data) {
 		var done uint32
@@ -163,10 +163,10 @@ func (f File) ReadWhole(before Stat, limit int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n < len(data) || !after.Unchanged(before) {
+	if int64(n) != before.Size || !after.Unchanged(before) {
 		return nil, ErrChanging
 	}
-	return data, nil
+	return data[:n], nil
 }
 
 // Inheritable: handles are not handed on here.

@@ -93,6 +93,9 @@ const (
 	RouteLink    Route = "link"    // a temporary name, then link and unlink
 )
 
+// ProbeSuffix makes a second name of a temporary, for an instant. What a crash leaves of it, a sweep finds like the first.
+const ProbeSuffix = "-2"
+
 // Instance is one lifetime of one process; see package process, which documents it.
 type Instance struct {
 	PID       int

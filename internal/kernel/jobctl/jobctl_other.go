@@ -7,6 +7,9 @@ import (
 	"os"
 )
 
+// BrokenPipe: there is no such signal here; one that nothing sends stands for it.
+var BrokenPipe os.Signal = os.Kill
+
 // Inherits: whether a command inherits descriptors by their numbers.
 const Inherits = false
 

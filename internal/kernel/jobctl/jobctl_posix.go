@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// BrokenPipe is the signal of a write that nobody reads.
+var BrokenPipe os.Signal = syscall.SIGPIPE
+
 // Inherits: whether a command inherits descriptors by their numbers.
 const Inherits = true
 

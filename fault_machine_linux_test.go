@@ -51,15 +51,15 @@ func TestFaultOtherBootOnLocalFilesystem(t *testing.T) {
 func TestFaultOtherBootOnSharedFilesystem(t *testing.T) {
 	path := filepath.Join(mountFUSE(t, t.TempDir()), "x.lock")
 	plantRecord(t, path, onOtherBoot(t, generationOurs))
-	const refused = "unproven not-probed unavailable released"
+	const refused = "unproven not-probed unavailable unknown"
 	judged(t, nobody(), path, refused, byNobody, "not known to be local", otherBoot)
 
 	declared := onOtherBoot(t, generationOurs)
 	declared.Machine, declared.Evidence.MachineSource = "rack-7", "declared"
 	plantRecord(t, path, declared)
-	judged(t, nobody(), path, "unproven not-probed - released", byNobody, "another-machine", "rack-7")
+	judged(t, nobody(), path, "unproven not-probed - unknown", byNobody, "another-machine", "rack-7")
 	other := heirlock.Options{MachineID: "rack-8"}
-	judgedWith(t, nobody(), path, other, "unproven not-probed - released", byNobody, "another-machine", "rack-7", "rack-8")
+	judgedWith(t, nobody(), path, other, "unproven not-probed - unknown", byNobody, "another-machine", "rack-7", "rack-8")
 
 	detected := declared // the same text, but nobody promised that it names one kernel
 	detected.Evidence.MachineSource = "machine-id"
@@ -80,8 +80,8 @@ func TestFaultOtherBootOnSharedFilesystem(t *testing.T) {
 
 	plantRecord(t, path, declared)
 	same.Policy = heirlock.ReclaimStale
-	judgedWith(t, nobody(), path, same, "stale gone different-boot released", byLifetime)
-	inherited(t, nobody(), path, same, "different-boot released")
+	judgedWith(t, nobody(), path, same, "stale gone different-boot unknown", byLifetime)
+	inherited(t, nobody(), path, same, "different-boot unknown")
 }
 
 // Both sides must see a local filesystem. A file that is reached by two ways stays doubtful, whichever of them is local.

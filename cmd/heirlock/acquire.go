@@ -64,9 +64,11 @@ func (f *lockFlags) acquire(path string, opts heirlock.Options, caught <-chan os
 		l   *heirlock.Lock
 		err error
 	}
-	answers := make(chan answer, 1)
+	answers, waiting := make(chan answer, 1), make(chan struct{})
+	live := liveLine{quiet: f.quiet || f.json, path: path}
+	defer live.clear()
 	go func() { // a file server that does not answer must not keep signals and the deadline from being heard
-		l, err := f.tryThenWait(ctx, path, opts)
+		l, err := f.tryThenWait(ctx, path, opts, waiting)
 		answers <- answer{l, err}
 	}()
 	var a answer
@@ -79,6 +81,11 @@ func (f *lockFlags) acquire(path string, opts heirlock.Options, caught <-chan os
 			if jobctl.EndsWait(sig) {
 				cancel(signalled{sig})
 			}
+		case <-waiting:
+			waiting = nil
+			live.start()
+		case <-live.tick:
+			live.show()
 		case <-over:
 			over = nil
 			select {
@@ -101,7 +108,7 @@ func (f *lockFlags) acquire(path string, opts heirlock.Options, caught <-chan os
 // deafFor is how long an attempt may go on after its context has ended.
 const deafFor = time.Second
 
-func (f *lockFlags) tryThenWait(ctx context.Context, path string, opts heirlock.Options) (*heirlock.Lock, error) {
+func (f *lockFlags) tryThenWait(ctx context.Context, path string, opts heirlock.Options, waiting chan<- struct{}) (*heirlock.Lock, error) {
 	if err := refuseNested(path); err != nil {
 		return nil, err
 	}
@@ -113,6 +120,7 @@ func (f *lockFlags) tryThenWait(ctx context.Context, path string, opts heirlock.
 	if !f.quiet && !f.json {
 		say("waiting for %s", strings.TrimPrefix(held.Error(), heirlock.ErrHeld.Error()+": "))
 	}
+	close(waiting)
 	l, err = heirlock.Acquire(ctx, path, opts)
 	if errors.Is(err, errRanOut) && !errors.Is(err, heirlock.ErrHeld) {
 		err = held // the wait ran out before it began
@@ -228,6 +236,9 @@ func (f *lockFlags) announce(l *heirlock.Lock, waited time.Duration) {
 		if d.Identity != "" {
 			how = fmt.Sprintf(", inherited from process %d on host %s: %s, witness %s", d.Owner.PID, d.Owner.Host, d.Identity, d.Witness)
 		}
+	}
+	if l.Polled != nil {
+		how += fmt.Sprintf(" (the wait was a poll: %v)", l.Polled)
 	}
 	say("took %s after %v%s", l.Path, waited.Round(time.Millisecond), how)
 }

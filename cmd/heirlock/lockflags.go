@@ -34,6 +34,7 @@ type lockFlags struct {
 	verbose    bool
 	json       bool
 	flags      *pflag.FlagSet
+	lost       bool     // the lock was lost while the command ran
 	executable string   // of the command, looked up before anything is taken
 	argv       []string // of the command
 }

@@ -46,7 +46,16 @@ func (f *lockFlags) run(path string) error {
 	}
 	f.announce(l, time.Since(start))
 	code, runErr := f.runUnder(l, caught)
-	if err := l.Release(); err != nil {
+	err = l.Release()
+	switch {
+	case errors.Is(err, heirlock.ErrLost):
+		if code == exitOK {
+			code = exitLost
+		}
+		if !f.lost { // the command ended before anybody noticed
+			say("%s: %v", path, err)
+		}
+	case err != nil:
 		say("%s: %v", path, err)
 		if code == exitOK {
 			code = exitSystem
@@ -84,10 +93,15 @@ func (f *lockFlags) runUnder(l *heirlock.Lock, caught <-chan os.Signal) (int, er
 	jobctl.ReapOrphans(command)
 	ended := make(chan error, 1)
 	go func() { ended <- command.Ended() }()
+	lost := l.Lost()
 	for {
 		select {
 		case sig := <-caught:
 			forward(command, sig)
+		case <-lost:
+			lost, f.lost = nil, true
+			say("%s: %v; the command is asked to end", l.Path, heirlock.ErrLost)
+			_ = command.Signal(syscall.SIGTERM)
 		case err := <-ended:
 			if err != nil {
 				return exitSystem, err

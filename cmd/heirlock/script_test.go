@@ -79,7 +79,8 @@ func pidKill(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(ts.Exec("/bin/kill", "-"+args[0], strconv.Itoa(pid)))
 	for neg {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil || strings.Contains(string(text), ") Z ") {
+		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+		if err != nil || len(fields) > 17 && fields[0] == "Z" && fields[17] == "1" { // Z alone is a leader whose threads run
 			return
 		}
 		time.Sleep(2 * time.Millisecond)

@@ -46,7 +46,7 @@ func TestSignalDuringAnAttempt(t *testing.T) {
 			t.Fatal(err)
 		}
 		pid := tracee(t, cmd.Process.Pid)
-		time.Sleep(300 * time.Millisecond) // it is in the link by now; were it not, the signal would come before it, and count too
+		waitUntilBorn(t, pid)
 		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
@@ -58,6 +58,20 @@ func TestSignalDuringAnAttempt(t *testing.T) {
 			t.Errorf("%s: left %v", verb, names)
 		}
 	}
+}
+
+// waitUntilBorn waits until the process has a file that has no name yet: its link comes next.
+func waitUntilBorn(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		links, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*")
+		for _, link := range links {
+			if to, _ := os.Readlink(link); strings.HasSuffix(to, "(deleted)") {
+				return
+			}
+		}
+	}
+	t.Fatal("it has no file without a name: are there none here?")
 }
 
 // tracee is the process that strace started.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -48,10 +49,7 @@ func openTerminal(t *testing.T) (master, slave *os.File) {
 //	test      TERM ──▶ run ──▶ command      prints its count
 func TestInterruptOfATerminalArrivesOnce(t *testing.T) {
 	master, slave := openTerminal(t)
-	bin := filepath.Join(t.TempDir(), "heirlock")
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	bin := buildHere(t)
 	script := `import os,signal,sys
 n=0
 def hit(*_):
@@ -130,10 +128,7 @@ func TestReapsOrphansAsProcessOne(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("a PID namespace needs root")
 	}
-	bin := filepath.Join(t.TempDir(), "heirlock")
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	bin := buildHere(t)
 	// The command makes an orphan that ends at once, then waits until no zombie of process 1 is left.
 	script := `(sh -c 'exit 0' & ) ; (sh -c 'exit 0' & )
 n=0
@@ -146,5 +141,56 @@ exit 5`
 	}
 	if got := cmd.ProcessState.ExitCode(); got != 5 {
 		t.Errorf("exit status %d, want the command's own 5\n%s", got, out)
+	}
+}
+
+// On a terminal a wait shows how long it has lasted, in one line that goes when the wait ends. Elsewhere nothing of the
+// kind is printed: the scripts compare what is said.
+func TestLiveLineOnATerminal(t *testing.T) {
+	master, slave := openTerminal(t)
+	bin, lock := buildHere(t), filepath.Join(t.TempDir(), "x.lock")
+	owner := exec.Command(bin, "run", lock, "-c", "echo held; read end")
+	in, err := owner.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := owner.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	waiter := exec.Command(bin, "run", lock, "--", "true")
+	waiter.Stderr = slave
+	if err := waiter.Start(); err != nil {
+		t.Fatal(err)
+	}
+	slave.Close()
+	var shown strings.Builder
+	buf := make([]byte, 1024)
+	for !strings.Contains(shown.String(), "x.lock: 1s") && shown.Len() < 4096 {
+		n, err := master.Read(buf)
+		if err != nil {
+			t.Fatalf("%v after %q", err, shown.String())
+		}
+		shown.Write(buf[:n])
+	}
+	fmt.Fprintln(in)
+	if err := errors.Join(waiter.Wait(), owner.Wait()); err != nil {
+		t.Error(err)
+	}
+	for {
+		n, err := master.Read(buf)
+		shown.Write(buf[:n])
+		if err != nil {
+			break // the last writer is gone
+		}
+	}
+	if text := shown.String(); !strings.HasSuffix(text, "\r\x1b[K") || strings.Count(text, "\n") != 1 {
+		t.Errorf("%q, want one line of words, and the live line gone", text)
 	}
 }

@@ -26,6 +26,7 @@ const (
 	exitUnproven   = 4
 	exitUsage      = 64
 	exitNoInput    = 66
+	exitLost       = 70
 	exitSystem     = 71
 	exitCantCreate = 73
 	exitHeld       = 75
@@ -39,6 +40,7 @@ const exitTable = `Exit status:
   run, exec   the command's; 128+N when signal N ended it; 126 not executable, 127 not found (nothing taken)
   75          not taken: held, unprovable, or the wait ran out (-E changes it for run and exec)
   64          usage        71  system error
+  70          run: the lock was lost while the command ran, and the command ended with 0
   73          the lock file cannot be created
   77          permission denied
   inspect     0 free, 75 held, 3 stale, 4 unproven or ownerless; of several the worst of 75, 4, 3, 0;

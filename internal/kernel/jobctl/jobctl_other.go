@@ -27,6 +27,9 @@ func Foreground() bool { return true }
 
 func status(state *os.ProcessState) int { return state.ExitCode() }
 
+// Terminal: no live lines here.
+func Terminal(int) bool { return false }
+
 // Exec cannot be had here.
 func Exec(string, []string, []string) error { return errors.ErrUnsupported }
 

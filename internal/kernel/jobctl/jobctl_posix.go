@@ -46,6 +46,12 @@ func Foreground() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
+// Terminal reports whether a descriptor is a terminal.
+func Terminal(fd int) bool {
+	_, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
+	return err == nil
+}
+
 // Exec becomes another program. It returns only if that fails.
 func Exec(path string, argv, env []string) error { return syscall.Exec(path, argv, env) }
 

@@ -1,6 +1,6 @@
 // Command timings measures how long a lock takes to change hands, beside rivals and the bare system call in one run.
 //
-//	go -C bench run ./timings [-rounds N] [handoff|kill|crowd]…
+//	go -C bench run ./timings [-rounds N] [handoff|kill|crowd|idle]…
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 	flag.Parse()
 	what := flag.Args()
 	if len(what) == 0 {
-		what = []string{"handoff", "kill", "crowd"}
+		what = []string{"handoff", "kill", "crowd", "idle"}
 	}
 	for _, w := range what {
 		if err := measurements[w](*rounds); err != nil {
@@ -41,9 +41,9 @@ func main() {
 	}
 }
 
-var measurements = map[string]func(int) error{"handoff": handoff, "kill": killed, "crowd": crowd}
+var measurements = map[string]func(int) error{"handoff": handoff, "kill": killed, "crowd": crowd, "idle": idle}
 
-var roles = map[string]func(args []string) error{"hold": hold, "crowd": member}
+var roles = map[string]func(args []string) error{"hold": hold, "crowd": member, "many": many}
 
 // mono is CLOCK_MONOTONIC in nanoseconds, which all processes share.
 func mono() int64 {

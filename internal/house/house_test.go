@@ -363,3 +363,34 @@ func TestFileLength(t *testing.T) {
 		}
 	}
 }
+
+// The tests that docs/compat-tests.md names exist.
+func TestCompatTestsExist(t *testing.T) {
+	page, err := os.ReadFile("../../docs/compat-tests.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllSubmatch(page, -1)
+	if len(named) < 20 {
+		t.Fatalf("only %d tests are named", len(named))
+	}
+	var sources []byte
+	for _, dir := range []string{"../..", "../../process", "../kernel", "../../cmd/heirlock"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources = append(sources, text...)
+		}
+	}
+	for _, name := range named {
+		if !bytes.Contains(sources, []byte("func "+string(name[1])+"(")) {
+			t.Errorf("there is no %s", name[1])
+		}
+	}
+}

@@ -27,7 +27,7 @@ func parseProcStat(text []byte) (procStat, error) {
 	}
 	fields := bytes.Fields(text[last+1:])
 	const state, threads, start = 0, 17, 19 // fields 3, 20 and 22 of the whole line
-	if len(fields) <= start || len(fields[state]) != 1 {
+	if len(fields) <= start || len(fields[state]) != 1 || !isLetter(fields[state][0]) {
 		return procStat{}, fmt.Errorf("stat line has %d fields after the command name, want at least %d", len(fields), start+1)
 	}
 	n, err := strconv.Atoi(string(fields[threads]))
@@ -110,6 +110,8 @@ func parseMachineID(text []byte) (string, error) {
 func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func isDecimal(text []byte) bool {
 	for _, c := range text {

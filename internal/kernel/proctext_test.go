@@ -217,6 +217,7 @@ func FuzzProcStat(f *testing.F) {
 		f.Add(text)
 	}
 	f.Add(statLine("7", "a) Z (b", "S", "20", "22"))
+	f.Add(statLine("7", "a", "\x00", "20", "22"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if st, err := parseProcStat(text); err != nil && st != (procStat{}) {
 			t.Errorf("error %v beside %+v", err, st)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/heirlock/heirlock"
@@ -34,25 +35,35 @@ type signalled struct{ sig os.Signal }
 
 func (s signalled) Error() string { return "signal: " + s.sig.String() }
 
-// catchSignals takes note of the signals that run forwards, except those that the caller had ignored (nohup): the
-// command inherits that.
-func catchSignals() (<-chan os.Signal, func()) {
-	var wanted []os.Signal
-	for _, f := range jobctl.Signals() {
-		if !signal.Ignored(f.Signal) {
-			wanted = append(wanted, f.Signal)
+// signals are those that run forwards and that end a wait, once somebody catches them. Until then they do what they do to
+// every program, which is as well: an attempt that is killed leaves nothing, or a lock that is provably dead. Catching
+// them costs as much as the rest of an uncontended start.
+type signals struct {
+	caught chan os.Signal
+	once   sync.Once
+}
+
+func newSignals() *signals { return &signals{caught: make(chan os.Signal, 16)} }
+
+// catch takes note of the signals from now on, except of those that the caller had ignored (nohup): the command inherits
+// that. Words that nobody reads end nothing from now on, either.
+func (s *signals) catch() {
+	s.once.Do(func() {
+		wanted := []os.Signal{}
+		for _, f := range jobctl.Signals() {
+			if !signal.Ignored(f.Signal) {
+				wanted = append(wanted, f.Signal)
+			}
 		}
-	}
-	signal.Notify(make(chan os.Signal, 1), jobctl.BrokenPipe) // words that nobody reads must not end the job
-	caught := make(chan os.Signal, 16)
-	if len(wanted) > 0 {
-		signal.Notify(caught, wanted...)
-	}
-	return caught, func() { signal.Stop(caught) }
+		if len(wanted) > 0 {
+			signal.Notify(s.caught, wanted...)
+		}
+		signal.Notify(make(chan os.Signal, 1), jobctl.BrokenPipe)
+	})
 }
 
 // acquire takes the lock as the flags say. A signal meanwhile ends it, with its exit status and nothing created.
-func (f *lockFlags) acquire(path string, opts heirlock.Options, caught <-chan os.Signal) (*heirlock.Lock, error) {
+func (f *lockFlags) acquire(path string, opts heirlock.Options, sigs *signals) (*heirlock.Lock, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	if f.flags.Changed("wait") && !f.zeroWait() {
@@ -68,7 +79,7 @@ func (f *lockFlags) acquire(path string, opts heirlock.Options, caught <-chan os
 	live := liveLine{quiet: f.quiet || f.json, path: path}
 	defer live.clear()
 	go func() { // a file server that does not answer must not keep signals and the deadline from being heard
-		l, err := f.tryThenWait(ctx, path, opts, waiting)
+		l, err := f.tryThenWait(ctx, path, opts, sigs, waiting)
 		answers <- answer{l, err}
 	}()
 	var a answer
@@ -77,7 +88,7 @@ func (f *lockFlags) acquire(path string, opts heirlock.Options, caught <-chan os
 		select {
 		case a = <-answers:
 			done = true
-		case sig := <-caught:
+		case sig := <-sigs.caught:
 			if jobctl.EndsWait(sig) {
 				cancel(signalled{sig})
 			}
@@ -108,7 +119,7 @@ func (f *lockFlags) acquire(path string, opts heirlock.Options, caught <-chan os
 // deafFor is how long an attempt may go on after its context has ended.
 const deafFor = time.Second
 
-func (f *lockFlags) tryThenWait(ctx context.Context, path string, opts heirlock.Options, waiting chan<- struct{}) (*heirlock.Lock, error) {
+func (f *lockFlags) tryThenWait(ctx context.Context, path string, opts heirlock.Options, sigs *signals, waiting chan<- struct{}) (*heirlock.Lock, error) {
 	if err := refuseNested(path); err != nil {
 		return nil, err
 	}
@@ -117,6 +128,7 @@ func (f *lockFlags) tryThenWait(ctx context.Context, path string, opts heirlock.
 	if !refused || f.zeroWait() {
 		return l, err
 	}
+	sigs.catch()
 	if !f.quiet && !f.json {
 		say("waiting for %s", strings.TrimPrefix(held.Error(), heirlock.ErrHeld.Error()+": "))
 	}

@@ -35,23 +35,22 @@ it by proof (never under policy refuse). In containers prefer run: a restarted c
 }
 
 func (f *lockFlags) become(path string) error {
-	caught, stop := catchSignals()
+	sigs := newSignals()
 	opts := f.options()
 	opts.Exec = true
 	start := time.Now()
-	l, err := f.acquire(path, opts, caught)
+	l, err := f.acquire(path, opts, sigs)
 	if err != nil {
 		return err
 	}
 	f.announce(l, time.Since(start))
 	select {
-	case sig := <-caught: // it came too late for the wait, and would be lost with this program
+	case sig := <-sigs.caught: // it came too late for the wait, and would be lost with this program
 		if jobctl.EndsWait(sig) {
 			return &exitError{exitSignal + jobctl.Number(sig), l.Release()}
 		}
 	default:
 	}
-	stop()
 	code, err := f.replace(l)
 	if releaseErr := l.Release(); releaseErr != nil {
 		say("%s: %v", path, releaseErr)

@@ -4,16 +4,12 @@ package main
 import (
 	"errors"
 	"os"
-	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
 
-func main() {
-	runtime.GOMAXPROCS(1) // nothing here is parallel, and every thread more costs a short job its start
-	os.Exit(execute(os.Args[1:]))
-}
+func main() { os.Exit(execute(os.Args[1:])) }
 
 // execute runs one command line and returns the exit status.
 func execute(args []string) int {

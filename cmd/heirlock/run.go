@@ -37,15 +37,16 @@ while the command, or anything it started, still has it open. --no-inherit is fo
 }
 
 func (f *lockFlags) run(path string) error {
-	caught, stop := catchSignals()
-	defer stop()
+	sigs := newSignals()
+	go sigs.catch() // beside the attempt
 	start := time.Now()
-	l, err := f.acquire(path, f.options(), caught)
+	l, err := f.acquire(path, f.options(), sigs)
 	if err != nil {
 		return err
 	}
+	sigs.catch() // it is done when this returns
 	f.announce(l, time.Since(start))
-	code, runErr := f.runUnder(l, caught)
+	code, runErr := f.runUnder(l, sigs.caught)
 	err = l.Release()
 	switch {
 	case errors.Is(err, heirlock.ErrLost):
@@ -93,9 +94,12 @@ func (f *lockFlags) runUnder(l *heirlock.Lock, caught <-chan os.Signal) (int, er
 	jobctl.ReapOrphans(command)
 	ended := make(chan error, 1)
 	go func() { ended <- command.Ended() }()
-	lost := l.Lost()
+	var lost <-chan struct{}
+	armed := time.After(watchAfter)
 	for {
 		select {
+		case <-armed:
+			lost = l.Lost()
 		case sig := <-caught:
 			forward(command, sig)
 		case <-lost:
@@ -110,6 +114,9 @@ func (f *lockFlags) runUnder(l *heirlock.Lock, caught <-chan os.Signal) (int, er
 		}
 	}
 }
+
+// watchAfter is how long a command runs before its lock is watched: short ones pay nothing.
+const watchAfter = 20 * time.Millisecond
 
 const shell = "/bin/sh"
 

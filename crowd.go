@@ -25,11 +25,12 @@ type crowd struct {
 
 const (
 	crowdWait = 2 * time.Millisecond // shorter waits are no crowd
-	crowdMost = time.Second
+	crowdMost = 250 * time.Millisecond
 
 	asideHeld  = 500 * time.Microsecond
-	asideAgain = time.Millisecond // later is not at once
-	asideMost  = 300 * time.Microsecond
+	asideAgain = time.Millisecond       // later is not at once
+	asideMost  = 300 * time.Microsecond // of one that knows of no others
+	asideCrowd = 20 * time.Millisecond
 	asideEvery = 10
 )
 
@@ -78,7 +79,7 @@ func (c *crowd) aside(path string) time.Duration {
 		return 0
 	}
 	if c.wait > crowdWait {
-		return attemptGap + rand.N(min(c.wait/3, crowdMost))
+		return attemptGap + rand.N(min(c.wait/3, asideCrowd))
 	}
 	if c.times++; c.times < asideEvery {
 		return 0

@@ -70,9 +70,7 @@ func (t *target) acquire(ctx context.Context) (*Lock, error) {
 	w := wait{t: t, start: time.Now(), pause: pollFirst}
 	defer func() { discard(t.takeEarly()) }() // what contend has not taken care of
 	if !hasLine(t.dir, t.name) {
-		if err := w.sleep(ctx, theCrowd.aside(t.path)); err != nil {
-			return nil, err
-		}
+		_ = w.sleep(ctx, theCrowd.aside(t.path)) // however short the context lives, there is one attempt
 		if l, err := w.attempt(); w.refused == nil {
 			return l, err
 		}

@@ -8,23 +8,25 @@ trap 'rm -rf "$dir"' EXIT
 CGO_ENABLED=0 go build -o "$dir/heirlock" ./cmd/heirlock
 PATH="$dir:$PATH"
 cd "$dir"
-show() { printf '\n$ %s\n' "$*"; }
 
-show "heirlock run -n job.lock -- sleep 60     # in the background, then a second job"
-heirlock run --label nightly job.lock -c 'echo $$ >command; exec sleep 60' &
-owner=$!
+# step COMMAND [STATUS] shows a command, runs exactly that, and requires its exit status.
+step() {
+  printf '\n$ %s\n' "$1"
+  eval "$1" && status=0 || status=$?
+  [ "$status" -eq 0 ] || echo "(exit status $status)"
+  [ "$status" -eq "${2:-0}" ]
+}
+
+step "heirlock run --label nightly job.lock -c 'echo \$\$ >command; exec sleep 60' & owner=\$!"
 until [ -s command ]; do sleep 0.05; done
-touch -t 197001020000 job.lock # its age proves nothing
-kill -STOP "$owner"            # nor does its silence
-heirlock run -n job.lock -- echo 'must not run' && exit 1
-echo "(exit status $?: the owner is alive, however old its lock file looks, and although it is stopped)"
 
-show "kill -KILL <the job and its command>; heirlock inspect job.lock"
-kill -KILL "$owner"
-kill -KILL "$(cat command)"
+step 'touch -t 197001020000 job.lock; kill -STOP $owner    # neither age nor silence proves anything'
+step "heirlock run -n job.lock -- echo 'the second job'" 75
+
+step 'kill -KILL $owner $(cat command)'
 wait "$owner" 2>/dev/null || true
-heirlock inspect job.lock && exit 1
+while heirlock inspect job.lock >/dev/null; [ $? -eq 75 ]; do sleep 0.05; done # until the kernel has ended the command too
+step 'heirlock inspect job.lock' 3
 
-show "heirlock run -v job.lock -- echo 'the next job runs'"
-heirlock run -v job.lock -- echo 'the next job runs'
+step "heirlock run -v job.lock -- echo 'the second job'"
 [ ! -e job.lock ]

@@ -45,8 +45,8 @@ type signals struct {
 
 func newSignals() *signals { return &signals{caught: make(chan os.Signal, 16)} }
 
-// catch takes note of the signals from now on, except of those that the caller had ignored (nohup): the command inherits
-// that. Words that nobody reads end nothing from now on, either.
+// catch takes note of the signals from now on, except of HUP and INT if the caller had ignored them (nohup): the command
+// inherits that. (Of others the Go runtime does not keep it.) Words that nobody reads end nothing from now on, either.
 func (s *signals) catch() {
 	s.once.Do(func() {
 		wanted := []os.Signal{}
@@ -146,7 +146,7 @@ func (f *lockFlags) refused(err error) error {
 		return nil
 	}
 	code := statusOf(err)
-	if code == exitHeld {
+	if code == exitHeld || errors.Is(err, errRanOut) {
 		code = int(f.conflict)
 	}
 	var held *heirlock.HeldError

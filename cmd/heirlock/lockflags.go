@@ -46,7 +46,7 @@ func addLockFlags(cmd *cobra.Command) *lockFlags {
 	fl.VarP(&f.wait, "wait", "w", "wait at most this long; a bare number is seconds; without -n or -w wait for ever")
 	fl.Uint8VarP(&f.conflict, "conflict-exit-code", "E", exitHeld, "exit status when the lock is not taken")
 	fl.StringVarP(&f.command, "command", "c", "", "run this line with /bin/sh instead of CMD")
-	fl.BoolVar(&f.noInherit, "no-inherit", false, "do not hand the lock to the command: it may leave a daemon behind")
+	fl.BoolVar(&f.noInherit, "no-inherit", false, "do not hand the lock to the command: if run is killed, nothing that the command started keeps the lock")
 	fl.BoolVarP(&f.noInherit, "close", "o", false, "the same as --no-inherit")
 	fl.BoolP("exclusive", "x", true, "the only kind of lock there is")
 	fl.BoolP("exclusive-too", "e", true, "the same")

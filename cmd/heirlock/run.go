@@ -19,7 +19,7 @@ func newRun() *cobra.Command {
 		Long: `run takes the lock, runs the command and releases the lock when the command ends, also if descendants of it go on.
 
 The command inherits a descriptor of the lock file (HEIRLOCK_FD): if run itself is killed, the lock is not inherited
-while the command, or anything it started, still has it open. --no-inherit is for commands that leave daemons behind.
+while the command, or anything it started, still has it open; --no-inherit is for commands whose daemons should not.
 
 ` + exitTable,
 		Example: `  heirlock run /run/lock/nightly.lock -- /usr/local/bin/nightly --full

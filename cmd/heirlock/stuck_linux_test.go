@@ -134,9 +134,10 @@ func TestFileServerThatDoesNotAnswer(t *testing.T) {
 	}
 	server.Process.Signal(syscall.SIGSTOP)
 	lock := filepath.Join(mnt, "x.lock")
-	out, _ := exec.Command("timeout", "-s", "KILL", "30", bin, "run", "-w", "0.2", lock, "--", "true").CombinedOutput()
-	if !strings.Contains(string(out), "no answer from its filesystem: the wait ran out") {
-		t.Errorf("run -w: %s", out)
+	waits := exec.Command("timeout", "-s", "KILL", "30", bin, "run", "-w", "0.2", lock, "--", "true")
+	out, _ := waits.CombinedOutput()
+	if !strings.Contains(string(out), "no answer from its filesystem: the wait ran out") || waits.ProcessState.ExitCode() != 75 {
+		t.Errorf("run -w: %s (%v)", out, waits.ProcessState)
 	}
 	cmd := exec.Command(bin, "run", lock, "--", "true")
 	if err := cmd.Start(); err != nil {

@@ -211,6 +211,9 @@ func (f File) read(limit int) ([]byte, error) {
 // process or the successor of execve(2) inherits. The caller closes it with CloseNumber.
 func (f File) Inheritable(min int) (int, error) {
 	fd, err := unix.FcntlInt(uintptr(f.fd), unix.F_DUPFD, min)
+	if err == unix.EINVAL {
+		err = unix.EMFILE // min is above what this process may open
+	}
 	return fd, os.NewSyscallError("fcntl(F_DUPFD)", err)
 }
 

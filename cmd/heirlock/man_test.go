@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+var update = flag.Bool("update", false, "write docs/man anew")
+
+// The manual pages in docs/man are made from the definitions of the commands: `go test ./cmd/heirlock -run Manual -update`.
+func TestManualPages(t *testing.T) {
+	const dir = "../../docs/man"
+	root := newRoot()
+	root.DisableAutoGenTag = true
+	day := time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
+	pages := map[string][]byte{}
+	for _, cmd := range append([]*cobra.Command{root}, root.Commands()...) {
+		if cmd.Hidden || cmd.Name() == "help" || cmd.Name() == "completion" {
+			continue
+		}
+		var page bytes.Buffer
+		header := &doc.GenManHeader{Section: "1", Source: "heirlock", Manual: "heirlock", Date: &day}
+		if err := doc.GenMan(cmd, header, &page); err != nil {
+			t.Fatal(err)
+		}
+		pages[strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"] = page.Bytes()
+	}
+	if len(pages) != 6 {
+		t.Fatalf("%d pages, want heirlock and its five verbs", len(pages))
+	}
+	for name, page := range pages {
+		path := filepath.Join(dir, name)
+		if *update {
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, page, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if written, err := os.ReadFile(path); err != nil || !bytes.Equal(written, page) {
+			t.Errorf("%s is not what the definitions say (%v): run the test with -update", path, err)
+		}
+	}
+}

@@ -72,7 +72,10 @@ func (w *wait) loseTo(ctx context.Context) (event kernel.Event, err error) {
 	if err != nil {
 		return kernel.Event{File: errors.Is(err, fs.ErrNotExist)}, nil
 	}
-	if at.Kind != kernel.Regular || w.armFile(at) {
+	if at.Kind != kernel.Regular {
+		return event, nil // no lock of anybody: the next attempt says what it is
+	}
+	if w.armFile(at) {
 		return kernel.Event{File: true}, nil
 	}
 	w.pause = pollFirst

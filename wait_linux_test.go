@@ -156,7 +156,7 @@ func TestWaitInARemovedDirectory(t *testing.T) {
 	waiter := play(t, nil, "wait", path)
 	waiter.expect("waiting")
 	contends(t, waiter)
-	_ = waiter.cmd.Process.Signal(syscall.SIGSTOP) // it would take the name between the removals
+	stop(t, waiter) // it would take the name between the removals
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -164,6 +164,28 @@ func TestWaitInARemovedDirectory(t *testing.T) {
 	if said := waiter.expect("error"); !strings.Contains(said, "no such file or directory") || strings.Contains(said, "not taken") {
 		t.Errorf("%s, want that the directory is gone", said)
 	}
+}
+
+// stop stops a process, and returns when every thread of it has stopped.
+func stop(t *testing.T, a *actor) {
+	t.Helper()
+	if err := a.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", a.cmd.Process.Pid))
+		running := err != nil || len(tasks) == 0
+		for _, task := range tasks {
+			text, err := os.ReadFile(task)
+			if _, state, found := strings.Cut(string(text[strings.LastIndexByte(string(text), ')')+1:]), " "); err != nil || !found || state[0] != 'T' {
+				running = true
+			}
+		}
+		if !running {
+			return
+		}
+	}
+	t.Fatal("it has not stopped within a minute")
 }
 
 // What a wait opened is closed again, however it ends: no goroutine and no descriptor stays.

@@ -26,7 +26,7 @@ func (t *target) underGuard(g *grace, do func() error) error {
 func (t *target) createGuard() (held, error) {
 	plain := t.forGuard()
 	h, err := plain.create(t.guardName())
-	t.temporaries = plain.temporaries
+	t.temporaries, t.early = plain.temporaries, plain.early
 	return h, err
 }
 

@@ -172,7 +172,9 @@ func (l *Lock) Release() error {
 	if l.spent != nil {
 		go l.spent()
 	}
-	l.t.close()
+	if l.vigil == nil || l.vigil.own {
+		l.t.close()
+	}
 	return err
 }
 

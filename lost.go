@@ -29,9 +29,9 @@ func (l *Lock) Lost() <-chan struct{} {
 	}
 	dir, err := l.t.dir.Dup()
 	if err != nil {
-		dir = l.t.dir // out of descriptors: Release waits for the watcher then
+		dir = l.t.dir // out of descriptors: the vigil closes the lock's own then
 	}
-	v := &vigil{l: l, dir: dir, own: err == nil, ended: make(chan struct{}), wake: make(chan struct{})}
+	v := &vigil{l: l, dir: dir, own: err == nil, wake: make(chan struct{})}
 	if v.watch, err = kernel.NewWatch(); err == nil {
 		if err = v.watch.File(l.file.file); err != nil {
 			v.watch.Close()
@@ -49,8 +49,7 @@ type vigil struct {
 	dir   kernel.Dir
 	own   bool          // dir is a descriptor of its own
 	watch *kernel.Watch // nil: poll
-	wake  chan struct{} // closed to end it
-	ended chan struct{}
+	wake  chan struct{} // closed by Release
 }
 
 const (
@@ -59,10 +58,7 @@ const (
 )
 
 func (v *vigil) keep() {
-	defer close(v.ended)
-	if v.own {
-		defer v.dir.Close()
-	}
+	defer v.dir.Close()
 	watch := v.watch
 	for {
 		at, err := v.dir.Stat(v.l.file.name)
@@ -82,6 +78,9 @@ func (v *vigil) keep() {
 	if v.watch != nil {
 		v.watch.Close()
 	}
+	if !v.own {
+		<-v.wake // Release still needs the directory
+	}
 }
 
 // over reports whether the vigil was ended; if it has to poll, it waits for that a while.
@@ -100,14 +99,11 @@ func (v *vigil) over(poll bool) bool {
 	}
 }
 
-// end stops the vigil. It does not wait, unless the vigil shares the lock's descriptor.
+// end stops the vigil. It does not wait: Release holds what the vigil may be waiting for.
 func (v *vigil) end() {
 	close(v.wake)
 	if v.watch != nil {
 		v.watch.Wake()
-	}
-	if !v.own {
-		<-v.ended
 	}
 }
 
@@ -131,10 +127,15 @@ func (e *lostError) Error() string {
 }
 func (e *lostError) Unwrap() error { return ErrLost }
 
-// whyLost looks who has the name now.
-func (t *target) whyLost() error {
-	e := &lostError{path: t.path, owner: ", which is free now"}
-	d, err := t.settled(t.name, false)
+// whyLost looks who has the name now, unless the lock was given up meanwhile, and its directory closed.
+func (l *Lock) whyLost() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return &lostError{path: l.Path}
+	}
+	e := &lostError{path: l.Path, owner: ", which is free now"}
+	d, err := l.t.settled(l.t.name, false)
 	switch {
 	case err != nil:
 		e.owner = ": " + err.Error()
@@ -162,7 +163,7 @@ func Do(ctx context.Context, path string, opts Options, fn func(ctx context.Cont
 	timer := time.AfterFunc(watchAfter, func() {
 		select {
 		case <-l.Lost():
-			cancel(l.t.whyLost())
+			cancel(l.whyLost())
 		case <-ctx.Done():
 		}
 	})

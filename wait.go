@@ -134,7 +134,8 @@ func (w *wait) gaveUp(ctx context.Context) error {
 	return w.refused
 }
 
-// contend attempts until it is not refused, unless it has been refused just now. Whatever it opened to be woken is closed behind the hand-off, not on it.
+// contend attempts until it is not refused, unless it has been refused just now. Whatever it opened to be woken is closed
+// behind the hand-off, not on it.
 func (w *wait) contend(ctx context.Context, refused bool) (l *Lock, err error) {
 	w.watch, w.polled = kernel.NewWatch()
 	watch, woken := w.watch, make(chan struct{})

@@ -39,6 +39,9 @@ func (d Dir) Bear(temporary string, mode uint32) (n Newborn, err error) {
 	if errors.Is(err, ErrNoUnnamed) {
 		return n, err
 	}
+	if err == unix.EPERM && d.removed() {
+		err = unix.ENOENT // ext4 says EPERM for an unnamed file in a directory that was removed
+	}
 	if err != nil {
 		return n, &fs.PathError{Op: "create", Path: temporary, Err: err}
 	}
@@ -47,6 +50,11 @@ func (d Dir) Bear(temporary string, mode uint32) (n Newborn, err error) {
 		return n, err
 	}
 	return n, nil
+}
+
+func (d Dir) removed() bool {
+	own, err := d.Own()
+	return err == nil && own.Nlink == 0
 }
 
 func (n *Newborn) prepare(mode uint32) (err error) {

@@ -1,0 +1,221 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"runtime"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The writer's recovery calls
+//
+//	inspectFiles(ctx, files []openFile, ReadOptions[jsontext.Value]{MaxLineBytes: …}) (report Report, ended bool, err error)
+//
+// with files that it has open, oldest first: each with its path, its kernel.File and the kernel.Stat whose Size says how
+// far to read, and first set on the oldest. It closes none. ended says whether the newest file is empty or ends with a
+// line feed.
+
+// Report counts what files hold.
+type Report struct {
+	Files        int               `json:"files"`
+	Bytes        int64             `json:"bytes"`
+	Frames       uint64            `json:"frames"`
+	Anomalies    uint64            `json:"anomalies"`
+	Reasons      map[string]uint64 `json:"reasons"` // of the anomalies; those that occurred
+	SkippedBytes int64             `json:"skippedBytes"`
+	Gaps         uint64            `json:"gaps"`
+	Epochs       int               `json:"epochs"` // times that an epoch began, or came again after another
+	First        *Anomaly          `json:"first"`
+	Last         *Anomaly          `json:"last"`
+}
+
+// Verify reads the files as Read does, and counts. It uses all cores, unless there is a Validate, which is called by one
+// goroutine at a time; its memory is some chunks of 64 KiB and some of the longest line. It does not follow: Follow means
+// Generations.
+func Verify(ctx context.Context, files []string, opts ReadOptions[jsontext.Value]) (Report, error) {
+	if ctx.Err() != nil {
+		return Report{}, context.Cause(ctx)
+	}
+	open, err := openPaths(files, opts.Generations || opts.Follow)
+	if err != nil {
+		return Report{}, err
+	}
+	defer closeAll(open)
+	report, _, err := inspectFiles(ctx, open, opts)
+	return report, err
+}
+
+func inspectFiles(ctx context.Context, files []openFile, opts ReadOptions[jsontext.Value]) (report Report, ended bool, err error) {
+	if opts.MaxLineBytes, err = maxLineOf(opts.MaxLineBytes); err != nil {
+		return Report{}, false, err
+	}
+	workers := runtime.GOMAXPROCS(0)
+	if opts.Validate != nil {
+		workers = 1
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	v := inspection{files: files, opts: opts, work: make(chan *part, workers), order: make(chan *part, workers+2), free: make(chan []byte, workers+2)}
+	for range cap(v.free) {
+		v.free <- nil
+	}
+	for range workers {
+		go v.inspect()
+	}
+	go v.cut(ctx)
+	sum := summary{Report: Report{Files: len(files), Reasons: map[string]uint64{}}, ended: true}
+	for p := range v.order { // until all is read or given up: nothing uses the files behind this loop
+		<-p.done
+		if err == nil && p.err != nil {
+			err = p.err
+			cancel()
+		}
+		if err == nil {
+			sum.add(p)
+			if opts.Progress != nil {
+				opts.Progress(sum.Bytes)
+			}
+		}
+		v.free <- p.buf
+	}
+	if err != nil {
+		return Report{}, false, err
+	}
+	return sum.Report, sum.ended || len(files) == 0 || files[len(files)-1].stat.Size == 0, nil
+}
+
+// inspection is one Verify: one goroutine cuts the files into parts, some inspect them, and one adds up what they found,
+// in order.
+type inspection struct {
+	files []openFile
+	opts  ReadOptions[jsontext.Value]
+	work  chan *part
+	order chan *part
+	free  chan []byte // bounds what is held
+}
+
+// part is a piece and what it holds.
+type part struct {
+	piece
+	file  *openFile
+	begin bool // it is the first of its file
+	buf   []byte
+	err   error
+	done  chan struct{}
+
+	count       int64
+	frames      uint64
+	reasons     [reasons]uint64
+	skipped     int64
+	first, last *Anomaly // with the line counted from the part on
+	trail       trail    // within the part
+	head        frame    // its first frame, without the event
+	gaps        uint64
+}
+
+var already = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// cut makes parts of the files.
+func (v *inspection) cut(ctx context.Context) {
+	defer close(v.order)
+	defer close(v.work)
+	for i := range v.files {
+		l := lines{openFile: v.files[i], maxLine: v.opts.MaxLineBytes, end: v.files[i].stat.Size}
+		for begin := true; ; begin = false {
+			b, buf, err := l.next(ctx, <-v.free)
+			if err == io.EOF {
+				v.free <- buf
+				break
+			}
+			p := &part{piece: b, file: &v.files[i], begin: begin, buf: buf, err: err, done: already}
+			if err == nil {
+				p.done = make(chan struct{})
+				v.work <- p
+			}
+			v.order <- p
+			if err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (v *inspection) inspect() {
+	for p := range v.work {
+		p.inspect(&v.opts)
+		close(p.done)
+	}
+}
+
+func (p *part) inspect(opts *ReadOptions[jsontext.Value]) {
+	if p.oversized > 0 {
+		p.count = 1
+		p.anomaly(p.offset, p.oversized, oversizedLine, p.ended, p.tail)
+		return
+	}
+	clean := utf8.Valid(p.piece.lines)
+	offset := p.offset
+	for rest := p.piece.lines; len(rest) > 0; {
+		line, whole, ended := rest, len(rest), false
+		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+			line, whole, ended = rest[:i], i+1, true
+		}
+		rest = rest[whole:]
+		p.count++
+		f, ok := frame{}, false
+		if len(line) <= opts.MaxLineBytes && clean {
+			f, ok = writtenFrame(line)
+			ok = ok && jsontext.Value(f.event).IsValid(lenient...)
+		}
+		why := sound
+		if !ok {
+			f, why = classify(line, ended, opts.MaxLineBytes)
+		}
+		if why == sound && opts.Validate != nil && !valid(opts.Validate, f.event) {
+			why = invalidEvent
+		}
+		tail := p.tail && len(rest) == 0
+		if why != sound {
+			p.anomaly(offset, int64(whole), why, ended, tail)
+		} else {
+			if !ended {
+				p.anomaly(offset, 0, unterminatedLine, ended, tail)
+			}
+			p.frame(&f)
+		}
+		offset += int64(whole)
+	}
+}
+
+// valid asks the caller, for whom a panic is a no.
+func valid(validate func(jsontext.Value) error, event jsontext.Value) (ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	return validate(event.Clone()) == nil
+}
+
+func (p *part) frame(f *frame) {
+	p.frames++
+	if !p.trail.begun {
+		p.head = frame{epoch: f.epoch, sequence: f.sequence}
+	}
+	if _, gap := p.trail.step(&f.epoch, f.sequence); gap {
+		p.gaps++
+	}
+}
+
+func (p *part) anomaly(offset, skipped int64, why reason, ended, tail bool) {
+	p.reasons[why]++
+	p.skipped += skipped
+	if a := anomalyAt(p.file.path, offset, p.count, skipped, why, ended, tail); p.first == nil {
+		p.first, p.last = a, a
+	} else {
+		p.last = a
+	}
+}

@@ -1,9 +1,12 @@
 package journal
 
 import (
-	"context"
-	"errors"
 	"io/fs"
+	"strconv"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/heirlock/heirlock"
 )
@@ -34,32 +37,22 @@ type Receipt struct {
 }
 
 // Journal is an open journal. Its methods may be called from any goroutine.
-type Journal[T any] struct{}
-
-var errNotYet = errors.New("not yet")
-
-// Open opens the journal at an absolute path for appending.
-func Open[T any](path string, opts Options[T]) (*Journal[T], error) { return nil, errNotYet }
-
-// Submit accepts an event or refuses it, without waiting for anything but the encoding of the event.
-func (j *Journal[T]) Submit(event T) (Receipt, error) { return Receipt{}, errNotYet }
-
-// SubmitWait is Submit that waits for room while the pending bounds are exhausted.
-func (j *Journal[T]) SubmitWait(ctx context.Context, event T) (Receipt, error) {
-	return Receipt{}, errNotYet
+type Journal[T any] struct {
+	ledger   *ledger
+	writer   *writer
+	encoders sync.Pool // of *encoder[T]
+	maxEvent int
+	validate func(T) error
 }
 
-// Flush waits until everything accepted before the call is settled.
-func (j *Journal[T]) Flush(ctx context.Context) error { return errNotYet }
-
-// Sync is Flush, and then makes the file durable.
-func (j *Journal[T]) Sync(ctx context.Context) error { return errNotYet }
-
-// Close stops admission at once, and waits until everything accepted is settled and the lock is given back.
-func (j *Journal[T]) Close(ctx context.Context) error { return errNotYet }
-
 // Status observes the journal.
-func (j *Journal[T]) Status() Status { return Status{} }
+func (j *Journal[T]) Status() Status { return j.ledger.status() }
 
 // String is the status as JSON, which makes a journal an expvar.Var.
-func (j *Journal[T]) String() string { return "" }
+func (j *Journal[T]) String() string {
+	text, err := json.Marshal(j.Status(), jsontext.AllowInvalidUTF8(true)) // a path may be any bytes
+	if err != nil {
+		return strconv.Quote(err.Error())
+	}
+	return string(text)
+}

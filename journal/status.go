@@ -23,11 +23,12 @@ type Status struct {
 
 	Rotations        uint64 `json:"rotations"`
 	RotationFailures uint64 `json:"rotationFailures"`
-	PartialTails     uint64 `json:"partialTails"`  // torn tails found at open and torn writes that could not be cut back
-	Displaced        uint64 `json:"displaced"`     // times the active file was found renamed, removed or replaced
-	Truncated        uint64 `json:"truncated"`     // times the active file was found shorter than it was written
-	CurrentBytes     int64  `json:"currentBytes"`  // of the active file
-	RetainedFiles    int    `json:"retainedFiles"` // the active file and its generations
+	PartialTails     uint64 `json:"partialTails"`   // torn tails found at open and torn writes that could not be cut back
+	Displaced        uint64 `json:"displaced"`      // times the active file was found renamed, removed or replaced
+	Truncated        uint64 `json:"truncated"`      // times the active file was found shorter than it was written
+	CurrentBytes     int64  `json:"currentBytes"`   // of the active file
+	RetainedFiles    int    `json:"retainedFiles"`  // the active file and its generations
+	OversizedFiles   int    `json:"oversizedFiles"` // of them, those over MaxFileBytes: a larger bound of before left them
 
 	Recovery Report `json:"recovery"` // what the retained files held when the journal was opened
 

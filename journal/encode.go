@@ -1,0 +1,78 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// strict: equal events give equal bytes, maps included. The rest is the default of json v2: invalid UTF-8, a name that
+// occurs twice, NaN and whatever else JSON cannot say are errors, nothing is escaped for HTML, and a value is one line.
+var strict = json.Deterministic(true)
+
+// encoder encodes one event at a time; it is used again.
+type encoder[T any] struct {
+	json  jsontext.Encoder
+	out   line
+	event T // so that encoding it does not allocate
+}
+
+// line receives what the JSON encoder writes, and ends it when the event is over its bound: an event may be endless.
+type line struct {
+	most  int
+	over  bool
+	parts []byte
+	event []byte // without the line feed that ends it; valid until the next use of the encoder
+}
+
+var errOverBound = errors.New("over MaxEventBytes")
+
+// Write takes a part. The encoder writes a line feed behind a whole value and nowhere else.
+func (l *line) Write(p []byte) (int, error) {
+	text := p
+	ends := len(p) > 0 && p[len(p)-1] == '\n'
+	if ends {
+		text = p[:len(p)-1]
+	}
+	if len(l.parts)+len(text) > l.most {
+		l.over = true
+		return 0, errOverBound
+	}
+	if ends && len(l.parts) == 0 {
+		l.event = text // the only part lies where it is until the encoder is used again
+		return len(p), nil
+	}
+	l.parts = append(l.parts, text...)
+	if ends {
+		l.event = l.parts
+	}
+	return len(p), nil
+}
+
+// encode validates and encodes an event. The reason is ErrInvalid or ErrOversized; a panic in a method of the event, or in
+// the validation, is a cause like any other.
+func (e *encoder[T]) encode(event T, validate func(T) error) (text []byte, reason, cause error) {
+	defer func() {
+		if r := recover(); r != nil {
+			text, reason, cause = nil, ErrInvalid, fmt.Errorf("panic: %v", r)
+		}
+	}()
+	if validate != nil {
+		if err := validate(event); err != nil {
+			return nil, ErrInvalid, err
+		}
+	}
+	e.out = line{most: e.out.most, parts: e.out.parts[:0]}
+	e.json.Reset(&e.out, strict)
+	e.event = event
+	if err := json.MarshalEncode(&e.json, &e.event); e.out.over {
+		return nil, ErrOversized, nil
+	} else if err != nil {
+		return nil, ErrInvalid, err
+	}
+	var zero T
+	e.event = zero
+	return e.out.event, nil, nil
+}

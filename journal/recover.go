@@ -1,0 +1,94 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// generationsMost bounds MaxFiles, and with it what is taken for a generation of an older, larger MaxFiles: a file with the
+// date for a suffix is none.
+const generationsMost = 1_000_000
+
+// errTornTail: with one file, to rotate it would be to remove it, and to append to it would glue a frame to the torn one.
+var errTornTail = errors.New("the file ends within a line, and MaxFiles 1 leaves no place to keep it: " +
+	"move it away, or allow more files")
+
+// begin makes the files ready for a new epoch, under the lock of the journal and the flock of the active file: it removes
+// generations beyond the bound, rotates an active file that has a second link or ends within a line, and creates one
+// where there is none. What it finds wrong before that it leaves untouched.
+func (s *shelf) begin() (torn, rotated bool, err error) {
+	beyond, err := s.beyond()
+	if err != nil {
+		return false, false, err
+	}
+	st, found, err := s.regular(s.name)
+	if err == nil && found {
+		err = s.take(st)
+	}
+	if err == nil && found {
+		torn, err = s.torn()
+	}
+	if err == nil && torn && s.files == 1 {
+		err = s.pathError("open", s.name, errTornTail)
+	}
+	if err != nil {
+		return torn, false, err
+	}
+	for _, name := range beyond {
+		if err := s.dir.Unlink(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return torn, false, s.pathError("unlink", name, err)
+		}
+		s.names = true
+	}
+	switch rotated = torn || found && s.stat.Nlink > 1; {
+	case rotated:
+		err = s.rotate()
+	case found:
+		err = s.count()
+	default:
+		if err = s.create(); err == nil {
+			err = s.count()
+		}
+	}
+	return torn, rotated, err
+}
+
+// beyond lists the generations beyond the bound, and makes sure that every generation is a regular file.
+func (s *shelf) beyond() ([]string, error) {
+	numbers, err := s.listed()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, n := range numbers {
+		if n >= generationsMost {
+			continue
+		}
+		name := generationName(s.name, n)
+		if _, _, err := s.regular(name); err != nil {
+			return nil, err
+		}
+		if n > 0 && n >= int64(s.files) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// inspect reads all that is retained.
+func (s *shelf) inspect(frameMost int) (Report, error) {
+	files, err := s.place.retained()
+	if err != nil {
+		return Report{}, err
+	}
+	defer closeAll(files)
+	report, _, err := inspectFiles(context.Background(), files, ReadOptions[jsontext.Value]{MaxLineBytes: max(16<<20, frameMost)})
+	if err != nil {
+		return Report{}, fmt.Errorf("inspecting the retained files: %w", err)
+	}
+	return report, nil
+}

@@ -1,0 +1,191 @@
+package journal
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/heirlock/heirlock/internal/kernel"
+)
+
+// shelf is the directory with the files of one journal, and the active one open. The active file carries a flock, so
+// that no second path to it, a hard link or a bind mount, gets a second writer.
+type shelf struct {
+	place
+	files int    // at most
+	bytes int64  // of one file, at most
+	mode  uint32 // of the next file
+
+	active      kernel.File
+	stat        kernel.Stat // of the active file, when it was opened
+	size        int64       // of the active file
+	open        bool
+	temporaries bool // unnamed files are not to be had here
+
+	retained  int  // the active file and its generations
+	oversized int  // of them, those over the bound: an older, larger one left them
+	unsynced  int  // rotations since the last sync
+	names     bool // some came or went since the last sync
+}
+
+const temporaryPrefix = ".heirlock-"
+
+// errOtherWriter: the lock is ours, and yet somebody writes.
+var errOtherWriter = errors.New("the file has another writer")
+
+// generation is the name of the n-th generation, 0 for the active file.
+func (s *shelf) generation(n int) string { return generationName(s.name, int64(n)) }
+
+func (s *shelf) pathError(op, name string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		op, err = p.Op, p.Err
+	}
+	return &fs.PathError{Op: op, Path: s.prefix + name, Err: err}
+}
+
+// regular looks at a name. Nothing there is no error; what is there and is not a regular file is one.
+func (s *shelf) regular(name string) (st kernel.Stat, found bool, err error) {
+	st, err = s.dir.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return st, false, nil
+	case err != nil:
+		return st, false, s.pathError("stat", name, err)
+	case st.Kind != kernel.Regular:
+		return st, false, s.pathError("open", name, &kernel.NotRegularError{Kind: st.Kind})
+	}
+	return st, true, nil
+}
+
+// take opens the file that a look has found at the path, and makes it the active one. errOtherWriter if its flock is held: a
+// child that was just forked holds it until its exec, so there are some looks.
+func (s *shelf) take(seen kernel.Stat) error {
+	f, st, err := s.dir.OpenAppend(s.name, seen)
+	if err != nil {
+		return s.pathError("open", s.name, err)
+	}
+	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		err = f.Lock(true)
+		if !errors.Is(err, kernel.ErrLocked) || time.Since(began) > 100*time.Millisecond {
+			break
+		}
+	}
+	if err == nil {
+		st, err = f.Stat() // whoever held the flock may have written
+	}
+	if errors.Is(err, kernel.ErrNoLock) {
+		err = nil // the lock beside it is what counts
+	}
+	if errors.Is(err, kernel.ErrLocked) {
+		err = errOtherWriter
+	}
+	if err != nil {
+		f.Close()
+		return s.pathError("open", s.name, err)
+	}
+	s.become(f, st)
+	return nil
+}
+
+func (s *shelf) become(f kernel.File, st kernel.Stat) {
+	s.active, s.stat, s.size, s.open, s.mode = f, st, st.Size, true, st.Mode
+}
+
+// torn reports whether the active file ends within a line.
+func (s *shelf) torn() (bool, error) {
+	if s.size == 0 {
+		return false, nil
+	}
+	var last [1]byte
+	_, err := s.active.ReadAt(last[:], s.size-1)
+	return last[0] != '\n', err
+}
+
+// bear makes the next file, whole but for its name: with its flock, the mode and the owner of the one before it.
+//
+//	openat(O_TMPFILE) or openat(temporary, O_CREAT|O_EXCL), fstat, [fchmod], fstatfs, flock, fcntl(O_APPEND), [fchown]
+func (s *shelf) bear() (n kernel.Newborn, err error) {
+	for range 16 { // times that a sweeper is faster
+		temporary := ""
+		if s.temporaries {
+			temporary = temporaryPrefix + newUUID()
+		}
+		n, err = s.dir.Bear(temporary, s.mode)
+		if errors.Is(err, kernel.ErrNoUnnamed) && !s.temporaries {
+			s.temporaries = true
+		} else if !errors.Is(err, kernel.ErrNameGone) {
+			break
+		}
+	}
+	if err != nil {
+		return n, s.pathError("create", s.name, err)
+	}
+	if err = n.Appending(); err == nil && s.open {
+		err = n.Inherit(s.active)
+	}
+	if err != nil {
+		n.Discard()
+	}
+	return n, err
+}
+
+// create puts a new file at the path, which is free.
+func (s *shelf) create() error {
+	n, err := s.bear()
+	if err != nil {
+		return err
+	}
+	return s.publish(n)
+}
+
+// publish gives a new file the name of the active one, and makes it that. Where unnamed files get no name it is born
+// again, under a temporary one.
+func (s *shelf) publish(n kernel.Newborn) error {
+	ours, err := n.Publish(s.name)
+	if !ours {
+		n.Discard()
+	}
+	switch {
+	case ours:
+		s.become(n.File, n.Stat)
+		s.names = true
+		return nil
+	case errors.Is(err, kernel.ErrNoUnnamed) && !s.temporaries:
+		s.temporaries = true
+		return s.create()
+	case err == nil:
+		err = fs.ErrExist
+	}
+	return s.pathError("link", s.name, err)
+}
+
+// count looks at the retained files.
+func (s *shelf) count() error {
+	s.retained, s.oversized = 0, 0
+	for n := range s.files {
+		st, found, err := s.regular(s.generation(n))
+		if err != nil {
+			return err
+		}
+		if found {
+			s.retained++
+			if st.Size > s.bytes {
+				s.oversized++
+			}
+		}
+	}
+	return nil
+}
+
+// newUUID is a UUID of version 4 (RFC 9562).
+func newUUID() string {
+	var u [16]byte
+	_, _ = rand.Read(u[:]) // never fails
+	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
+	text := hex.EncodeToString(u[:])
+	return fmt.Sprintf("%s-%s-%s-%s-%s", text[:8], text[8:12], text[12:16], text[16:20], text[20:])
+}

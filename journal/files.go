@@ -45,13 +45,13 @@ func generationName(name string, n int64) string {
 }
 
 // generationNumber is the inverse of generationName: a generation is a dot and a canonical positive decimal. One of more
-// than 18 digits is none.
+// than six digits is none: it is a date that somebody else appended.
 func generationNumber(name, candidate string) (int64, bool) {
 	suffix, ok := strings.CutPrefix(candidate, name)
 	if !ok || suffix == "" {
 		return 0, ok
 	}
-	if len(suffix) < 2 || len(suffix) > 19 || suffix[0] != '.' || suffix[1] == '0' {
+	if len(suffix) < 2 || len(suffix) > len(".999999") || suffix[0] != '.' || suffix[1] == '0' {
 		return 0, false
 	}
 	var n int64

@@ -27,8 +27,12 @@ var reasonNames = [reasons]string{
 	"", "oversized-line", "nul-byte", "invalid-utf8", "invalid-json", "unterminated-line", "invalid-frame", "invalid-event",
 }
 
-// lenient: what RFC 7493 forbids and RFC 8259 allows is data. Raw bytes that are not UTF-8 are looked for apart.
-var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+// lenient: what RFC 7493 forbids and RFC 8259 allows is data. It lets pass raw bytes that are not UTF-8, which are looked
+// for apart. usual does not, and so is enough for a line that it likes; it dislikes lone surrogates, which nobody writes.
+var (
+	lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+	usual   = []jsontext.Options{jsontext.AllowDuplicateNames(true)}
+)
 
 // classify decides what a line without its line feed is. It is exact and slow: sound readers take writtenFrame first.
 func classify(line []byte, terminated bool, maxLine int) (frame, reason) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -52,7 +51,7 @@ type Record[T any] struct {
 	Bytes    int64  // with the line feed; of an anomaly those that are skipped, of a gap 0
 	Epoch    string
 	Sequence uint64
-	Event    T
+	Event    T              // if T is jsontext.Value, it lies within Raw
 	Raw      jsontext.Value // the frame as it lies, without its line feed; valid until the next record
 	Anomaly  *Anomaly
 	Gap      *Gap
@@ -174,17 +173,17 @@ func (r *reader[T]) piece(path string, b piece) error {
 // that fails.
 func (r *reader[T]) oneLine(path string, offset int64, line []byte, ended, tail bool) error {
 	r.rec = Record[T]{}
-	f, why := frame{}, invalidEvent
-	written := false
-	if len(line) <= r.opts.MaxLineBytes && utf8.Valid(line) {
-		if f, written = writtenFrame(line); written && r.decode(f.event) {
-			why = sound
-		}
+	f, why, written := frame{}, sound, false
+	if len(line) <= r.opts.MaxLineBytes {
+		f, written = writtenFrame(line)
 	}
-	if why != sound {
-		if f, why = classify(line, ended, r.opts.MaxLineBytes); why == sound && (written || !r.decode(f.event)) {
+	if !written || !r.decode(f.event, usual) {
+		if f, why = classify(line, ended, r.opts.MaxLineBytes); why == sound && !r.decode(f.event, lenient) {
 			why = invalidEvent
 		}
+	}
+	if why == sound && !r.valid() {
+		why = invalidEvent
 	}
 	size := int64(len(line))
 	if ended {
@@ -231,22 +230,32 @@ func (r *reader[T]) emit(rec Record[T]) error {
 	return nil
 }
 
-// decode makes the event of its JSON, and reports whether that is one value, of the type, and to the caller's liking.
-func (r *reader[T]) decode(event []byte) (ok bool) {
+// decode makes the event of its JSON, and reports whether that is one value, and of the type. A panic in a method of the
+// caller's type is a no.
+func (r *reader[T]) decode(event []byte, how []jsontext.Options) (ok bool) {
 	defer func() {
 		if recover() != nil {
-			ok = false // a method of the caller's type, or Validate
+			ok = false
 		}
 	}()
 	if v, raw := any(&r.rec.Event).(*jsontext.Value); raw {
-		if !jsontext.Value(event).IsValid(lenient...) {
-			return false
-		}
-		*v = bytes.Clone(event)
-	} else if json.Unmarshal(event, &r.rec.Event, lenientJSON) != nil {
-		return false
+		*v = event[:len(event):len(event)] // a copy would cost a fifth of the whole
+		return v.IsValid(how...)
 	}
-	return r.opts.Validate == nil || r.opts.Validate(r.rec.Event) == nil
+	var fresh T
+	r.rec.Event = fresh
+	return json.Unmarshal(event, &r.rec.Event, how...) == nil
 }
 
-var lenientJSON = json.JoinOptions(lenient...)
+// valid asks the caller, for whom a panic is a no.
+func (r *reader[T]) valid() (ok bool) {
+	if r.opts.Validate == nil {
+		return true
+	}
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	return r.opts.Validate(r.rec.Event) == nil
+}

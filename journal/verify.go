@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"runtime"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -156,7 +155,6 @@ func (p *part) inspect(opts *ReadOptions[jsontext.Value]) {
 		p.anomaly(p.offset, p.oversized, oversizedLine, p.ended, p.tail)
 		return
 	}
-	clean := utf8.Valid(p.piece.lines)
 	offset := p.offset
 	for rest := p.piece.lines; len(rest) > 0; {
 		line, whole, ended := rest, len(rest), false
@@ -166,9 +164,9 @@ func (p *part) inspect(opts *ReadOptions[jsontext.Value]) {
 		rest = rest[whole:]
 		p.count++
 		f, ok := frame{}, false
-		if len(line) <= opts.MaxLineBytes && clean {
+		if len(line) <= opts.MaxLineBytes {
 			f, ok = writtenFrame(line)
-			ok = ok && jsontext.Value(f.event).IsValid(lenient...)
+			ok = ok && jsontext.Value(f.event).IsValid(usual...)
 		}
 		why := sound
 		if !ok {
@@ -197,7 +195,7 @@ func valid(validate func(jsontext.Value) error, event jsontext.Value) (ok bool) 
 			ok = false
 		}
 	}()
-	return validate(event.Clone()) == nil
+	return validate(event) == nil
 }
 
 func (p *part) frame(f *frame) {

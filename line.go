@@ -1,6 +1,7 @@
 package heirlock
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -59,6 +60,21 @@ func standInLine(dir kernel.Dir, name string) (*place, error) {
 		close(p.turn)
 	}
 	return p, nil
+}
+
+// await waits for the turn, or until the context ends.
+func (p *place) await(ctx context.Context) (waited, turn bool) {
+	select {
+	case <-p.turn:
+		return false, true
+	default:
+	}
+	select {
+	case <-p.turn:
+		return true, true
+	case <-ctx.Done():
+		return true, false
+	}
 }
 
 // leave gives the place up, wherever it stands. If it was the first, the next has its turn.

@@ -83,7 +83,6 @@ type Lock struct {
 	err   error         // of the release
 	lost  chan struct{} // nil until somebody asked
 	vigil *vigil        // nil until somebody asked
-	spent func()        // closes what the wait had opened
 }
 
 // held is a file of ours that has its name: the lock, or its guard.
@@ -168,9 +167,6 @@ func (l *Lock) Release() error {
 	theCrowd.released(l.Path, time.Since(l.since))
 	if l.vigil != nil {
 		l.vigil.end()
-	}
-	if l.spent != nil {
-		go l.spent()
 	}
 	if l.vigil == nil || l.vigil.own {
 		l.t.close()

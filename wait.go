@@ -34,7 +34,8 @@ const (
 	pollMost       = time.Second
 	pollFirstArmed = 250 * time.Millisecond // while both the file and the owner are watched
 	pollMostArmed  = 5 * time.Second
-	attemptGap     = time.Millisecond // between two attempts, whatever happens
+	attemptGap     = time.Millisecond      // between two attempts, whatever happens
+	handoffRest    = 10 * time.Millisecond // closing what a wait had opened takes longer than the hand-off: not on its path
 )
 
 // Acquire takes the lock at a path, and waits for it as long as the context lives. The policy is ReclaimStale unless
@@ -56,7 +57,7 @@ func Acquire(ctx context.Context, path string, opts Options) (*Lock, error) {
 		return nil, err
 	}
 	start := time.Now()
-	l, err := t.acquire(ctx)
+	l, err := t.acquire(ctx, start)
 	if err != nil {
 		t.close()
 		return nil, err
@@ -65,32 +66,32 @@ func Acquire(ctx context.Context, path string, opts Options) (*Lock, error) {
 	return l, nil
 }
 
-func (t *target) acquire(ctx context.Context) (*Lock, error) {
+// acquire makes one attempt, however short the context lives, unless others of this process wait already, and then
+// contends when its turn has come. A thousand may stand in line: what only the first needs is made when it is the first.
+func (t *target) acquire(ctx context.Context, start time.Time) (*Lock, error) {
 	t.waiting = true
-	w := wait{t: t, start: time.Now(), pause: pollFirst}
-	defer func() { discard(t.takeEarly()) }() // what contend has not taken care of
+	var w *wait
 	if !hasLine(t.dir, t.name) {
-		_ = w.sleep(ctx, theCrowd.aside(t.path)) // however short the context lives, there is one attempt
-		if l, err := w.attempt(); w.refused == nil {
+		w = t.newWait(start)
+		if l, err := w.first(ctx); w.refused == nil {
 			return l, err
 		}
 	}
 	p, err := standInLine(t.dir, t.name)
 	if err != nil {
+		discard(t.takeEarly())
 		return nil, err
 	}
 	defer p.leave()
-	select {
-	case <-p.turn:
-		return w.contend(ctx, w.refused != nil)
-	default:
+	waited, turn := p.await(ctx)
+	if w == nil {
+		w = t.newWait(start)
 	}
-	select {
-	case <-p.turn:
-		return w.contend(ctx, false)
-	case <-ctx.Done():
+	if !turn {
+		discard(t.takeEarly())
 		return nil, w.gaveUp(ctx)
 	}
+	return w.contend(ctx, w.refused != nil && !waited)
 }
 
 // wait is one call that waits for a lock, once it is the first of its process in line.
@@ -106,6 +107,18 @@ type wait struct {
 	polled  error         // why an event source was not to be had
 	watched kernel.Stat   // the file whose events are awaited; zero if none
 	process bool          // the owner is watched
+}
+
+func (t *target) newWait(start time.Time) *wait { return &wait{t: t, start: start, pause: pollFirst} }
+
+// first is the attempt of one that found nobody in line.
+func (w *wait) first(ctx context.Context) (*Lock, error) {
+	_ = w.sleep(ctx, theCrowd.aside(w.t.path))
+	l, err := w.attempt()
+	if w.refused == nil {
+		discard(w.t.takeEarly())
+	}
+	return l, err
 }
 
 // attempt makes one attempt, and keeps the refusal.
@@ -157,7 +170,7 @@ func (w *wait) contend(ctx context.Context, refused bool) (l *Lock, err error) {
 		if l == nil {
 			go spent()
 		} else {
-			l.spent = spent // it takes longer than the hand-off: Release does it, behind its own
+			time.AfterFunc(handoffRest, spent)
 		}
 	}()
 	for ; ; refused = false {

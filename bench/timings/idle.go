@@ -74,6 +74,13 @@ func ticksOf(pid int) (sum int) {
 	return sum
 }
 
+// settle lets the collector free what is dead and shrink the stacks, by half each time.
+func settle() {
+	for range 8 {
+		runtime.GC()
+	}
+}
+
 // many waits with a thousand goroutines behind a lock of its own.
 func many(args []string) error {
 	l, err := heirlock.TryAcquire(args[0], heirlock.Options{})
@@ -83,28 +90,37 @@ func many(args []string) error {
 	var before, parked, after runtime.MemStats
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	release := make(chan struct{})
-	runtime.GC()
+	release := make(chan struct{}) // never closed: whoever ended would leave a stack for the next to use
+	settle()
 	runtime.ReadMemStats(&before)
-	for range idleGoroutines { // what a goroutine costs by itself
-		go func() { <-release }()
+	for range idleGoroutines { // what a goroutine costs by itself that has opened a file and waits for one of two things
+		go func() {
+			if f, err := os.Open(filepath.Dir(args[0])); err == nil {
+				f.Close()
+			}
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+		}()
 	}
-	time.Sleep(100 * time.Millisecond)
-	runtime.GC()
+	time.Sleep(time.Second)
+	settle()
 	runtime.ReadMemStats(&parked)
-	close(release)
-	time.Sleep(100 * time.Millisecond)
 	for range idleGoroutines {
 		go func() { _, _ = heirlock.Acquire(ctx, args[0], heirlock.Options{}) }()
 	}
 	time.Sleep(2 * time.Second)
-	runtime.GC()
+	settle()
 	runtime.ReadMemStats(&after)
-	used := func(m *runtime.MemStats) int64 { return int64(m.HeapAlloc + m.StackInuse) }
 	cpu := ticksOf(os.Getpid())
 	time.Sleep(idleFor)
-	fmt.Printf("idle     %-10s %d goroutines waiting for %v: %d ms of processor time, %d bytes each beyond the goroutine\n", "heirlock", idleGoroutines,
-		idleFor, 10*(ticksOf(os.Getpid())-cpu), (used(&after)-used(&before)-(used(&parked)-used(&before)))/idleGoroutines)
+	each := func(before, parked, after uint64) int64 {
+		return (int64(after-parked) - int64(parked-before)) / idleGoroutines
+	}
+	fmt.Printf("idle     %-10s %d goroutines waiting for %v: %d ms of processor time; each %d bytes of heap and %d of stack more than a goroutine that does nothing else\n",
+		"heirlock", idleGoroutines, idleFor, 10*(ticksOf(os.Getpid())-cpu),
+		each(before.HeapAlloc, parked.HeapAlloc, after.HeapAlloc), each(before.StackInuse, parked.StackInuse, after.StackInuse))
 	bufio.NewScanner(os.Stdin).Scan()
 	return l.Release()
 }

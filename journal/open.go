@@ -23,28 +23,39 @@ const lockSuffix = ".lock"
 // is kept as a generation, and the epoch begins a file of its own; with MaxFiles 1 that is an error, and nothing is
 // removed.
 func Open[T any](path string, opts Options[T]) (*Journal[T], error) {
+	j, err := prepare(path, opts)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	go j.writer.run()
+	return j, nil
+}
+
+// prepare opens a journal whose writer does not run yet.
+func prepare[T any](path string, opts Options[T]) (*Journal[T], error) {
 	if err := opts.check(); err != nil {
-		return nil, fmt.Errorf("journal %s: %w", path, err)
+		return nil, err
 	}
 	s, err := locateShelf(path)
 	if err != nil {
-		return nil, fmt.Errorf("journal: %w", err)
+		return nil, err
 	}
 	s.files, s.bytes, s.mode = opts.MaxFiles, opts.MaxFileBytes, 0o600
 	if opts.Mode != 0 {
 		s.mode = uint32(opts.Mode)
 	}
-	w := &writer{shelf: s, done: make(chan struct{}), window: max(batchBytes, int64(opts.frameMost()))}
 	b := bounds{opts.MaxEventBytes, opts.MaxPendingItems, opts.MaxPendingBytes, opts.MaxFileBytes, opts.MaxFiles}
-	w.ledger = newLedger(newUUID(), b, opts.OnFailure)
+	w := &writer{
+		ledger: newLedger(newUUID(), b, opts.OnFailure), shelf: s, done: make(chan struct{}),
+		window: max(batchBytes, int64(opts.frameMost())),
+	}
 	if err := w.open(path, opts.Lock, opts.frameMost()); err != nil {
 		if s.open {
 			s.active.Close()
 		}
 		s.dir.Close()
-		return nil, fmt.Errorf("journal: %w", err)
+		return nil, err
 	}
-	go w.run()
 	return &Journal[T]{ledger: w.ledger, writer: w, maxEvent: opts.MaxEventBytes, validate: opts.Validate}, nil
 }
 

@@ -1,0 +1,138 @@
+package journal
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+func TestFilesOldestFirst(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.Mkdir("d", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"j", "j.1", "j.2", "j.10", "j.01", "j.0", "j.", "j.-1", "j.+1", "j.1x", "j.1.1", "j.1000000", "j.20261130", "jj.1", "j.lock", "j.1.quarantined-" + epochA, "j.quarantined-" + epochA} {
+		inFile(t, "d/"+name, "")
+	}
+	for _, path := range []string{"d/j", "./d/../d/j", filepath.Join(dir, "d/j")} {
+		files, err := Files(path)
+		if want := []string{path + ".10", path + ".2", path + ".1", path}; err != nil || !slices.Equal(files, want) {
+			t.Errorf("%q, %v, want %q", files, err, want)
+		}
+	}
+	t.Chdir("d")
+	if files, err := Files("j.1"); err != nil || !slices.Equal(files, []string{"j.1.1", "j.1"}) {
+		t.Errorf("%q, %v", files, err)
+	}
+	if err := os.Remove("j"); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := Files("j"); err != nil || !slices.Equal(files, []string{"j.10", "j.2", "j.1"}) {
+		t.Errorf("without the active file: %q, %v", files, err)
+	}
+	for path, want := range map[string]error{"none": fs.ErrNotExist, "no/j": fs.ErrNotExist, "": syscall.EINVAL, "../d/": syscall.EINVAL, "..": syscall.EINVAL, "a\x00b": syscall.EINVAL} {
+		files, err := Files(path)
+		var named *fs.PathError
+		if !errors.Is(err, want) || !errors.As(err, &named) || named.Path != path || files != nil {
+			t.Errorf("%q: %q, %v", path, files, err)
+		}
+	}
+}
+
+// What cannot be read is an error that names the file, and comes before the first frame; nothing is hung on, and nothing
+// stays open.
+func TestUnsafeFiles(t *testing.T) {
+	dir := t.TempDir()
+	good := inFile(t, filepath.Join(dir, "good"), frameText(epochA, 1, "0"))
+	if err := os.Mkdir(filepath.Join(dir, "directory"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	symlink(t, "good", filepath.Join(dir, "symlink"))
+	symlink(t, "nothing", filepath.Join(dir, "dangling"))
+	kinds := map[string]string{"missing": "", "directory": "directory", "symlink": "symlink", "dangling": "symlink", "none/j": ""}
+	for name, kind := range special(t, dir) {
+		kinds[name] = kind
+	}
+	before := descriptors(t)
+	for name, kind := range kinds {
+		path := filepath.Join(dir, name)
+		for _, generations := range []bool{false, true} {
+			opts := ReadOptions[jsontext.Value]{Generations: generations}
+			records, err := reading(t, []string{good, path}, opts)
+			if len(records) > 0 {
+				t.Errorf("%s: read before the error: %q", name, records)
+			}
+			_, verr := Verify(t.Context(), []string{good, path}, opts)
+			for _, err := range []error{err, verr} {
+				var named *fs.PathError
+				if !errors.As(err, &named) || named.Path != path || kind == "" && !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), kind) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+		if err := os.Rename(path, filepath.Join(dir, "good.3")); err != nil {
+			continue // the missing ones
+		}
+		if _, err := reading(t, []string{good}, ReadOptions[jsontext.Value]{Generations: true}); !strings.Contains(err.Error(), kind) || !strings.Contains(err.Error(), "good.3") {
+			t.Errorf("%s as a generation: %v", name, err)
+		}
+		if err := os.Remove(filepath.Join(dir, "good.3")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := descriptors(t); !slices.Equal(after, before) {
+		t.Errorf("open before: %q, after: %q", before, after)
+	}
+}
+
+func symlink(t *testing.T, target, name string) {
+	t.Helper()
+	if err := os.Symlink(target, name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A generation is read with all the others, each inode once.
+func TestGenerationsEachOnce(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "j")
+	var want []string
+	for i, name := range []string{"j.40", "j.21", "j.2", "j.1", "j"} { // 21 is behind more missing names than are tried
+		content := frameText(epochA, uint64(i+7), "0")
+		inFile(t, filepath.Join(dir, name), content)
+		want = append(want, name)
+	}
+	if err := os.Link(filepath.Join(dir, "j.1"), filepath.Join(dir, "j.30")); err != nil {
+		t.Fatal(err)
+	}
+	inFile(t, filepath.Join(dir, "j.1.quarantined-"+epochA), "no JSON")
+	inFile(t, filepath.Join(dir, "j.01"), "no JSON")
+	var got []string
+	sequence := uint64(7)
+	for rec, err := range Read(t.Context(), []string{path}, ReadOptions[jsontext.Value]{Generations: true}) {
+		if err != nil || rec.Gap != nil || rec.Sequence != sequence {
+			t.Fatal(told(rec), err)
+		}
+		got = append(got, filepath.Base(rec.File))
+		sequence++
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("read %q, want %q", got, want)
+	}
+	if report, err := Verify(t.Context(), []string{path}, ReadOptions[jsontext.Value]{Generations: true}); err != nil || report.Files != 5 || report.Frames != 5 || report.Gaps != 0 {
+		t.Errorf("verified %+v, %v", report, err)
+	}
+	// Two journals in one call: each begins where it begins.
+	other := inFile(t, filepath.Join(dir, "other"), frameText(epochB, 99, "0"))
+	if report, err := Verify(t.Context(), []string{path, other}, ReadOptions[jsontext.Value]{Generations: true}); err != nil || report.Frames != 6 || report.Gaps != 0 || report.Epochs != 2 {
+		t.Errorf("verified two %+v, %v", report, err)
+	}
+}

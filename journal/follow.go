@@ -57,8 +57,8 @@ type follower[T any] struct {
 	place   place
 	queue   []openFile // from the one that is being read to the newest
 	current *lines     // of queue[0], or nil if it has not been begun
-	// before is the file before queue[0], or none. It stays open, so that no other file can get its inode number, and is
-	// known when the scan for newer files meets it: the current one may have been removed.
+	// before are up to two files before queue[0]. They stay open, so that no other file can get their inode numbers, and
+	// are known when the scan for newer files meets them: queue[0] may have been removed, or moved elsewhere.
 	before []openFile
 }
 
@@ -70,9 +70,21 @@ func (f *follower[T]) look() error {
 			return nil
 		}
 	}
-	newer, err := f.place.generations(f.known)
+	met := false
+	newer, err := f.place.generations(func(st kernel.Stat) bool {
+		same := func(o openFile) bool { return o.stat.SameFile(st) }
+		i := slices.IndexFunc(f.before, same)
+		if i >= 0 {
+			f.forget(i + 1)
+		}
+		met = i >= 0 || slices.ContainsFunc(f.queue, same)
+		return met
+	})
 	if err != nil {
 		return err
+	}
+	if !met {
+		f.forget(0)
 	}
 	slices.Reverse(newer)
 	if len(newer) > 0 && len(f.queue) == 0 {
@@ -82,9 +94,10 @@ func (f *follower[T]) look() error {
 	return nil
 }
 
-func (f *follower[T]) known(st kernel.Stat) bool {
-	same := func(o openFile) bool { return o.stat.SameFile(st) }
-	return slices.ContainsFunc(f.queue, same) || slices.ContainsFunc(f.before, same)
+// forget drops the files from the i-th on, which no longer have a number and will not get one again.
+func (f *follower[T]) forget(i int) {
+	closeAll(f.before[i:])
+	f.before = f.before[:i]
 }
 
 // advance reads what is there now.
@@ -100,8 +113,11 @@ func (f *follower[T]) advance() error {
 		if err := f.drain(f.current); err != nil || len(f.queue) == 1 {
 			return err
 		}
-		closeAll(f.before)
-		f.before, f.queue, f.current = f.queue[:1:1], f.queue[1:], nil
+		f.before, f.queue, f.current = append(f.before, f.queue[0]), f.queue[1:], nil
+		if len(f.before) > 2 {
+			f.before[0].file.Close()
+			f.before = slices.Delete(f.before, 0, 1)
+		}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 type locker func(path string) (release func() error, err error)
 
 var lockers = map[string]locker{
+	"bare": bare,
 	"heirlock": func(path string) (func() error, error) {
 		l, err := heirlock.Acquire(context.Background(), path, heirlock.Options{})
 		if err != nil {

@@ -117,7 +117,7 @@ func (a *actor) stop() {
 func blocked() { time.Sleep(20 * time.Millisecond) }
 
 func handoff(rounds int) error {
-	return eachLocker("handoff", rounds, func(name, path string, n int) []int64 {
+	return eachLocker("handoff", append(slices.Clone(names), "bare"), rounds, func(name, path string, n int) []int64 {
 		a, b := start("hold", name, path), start("hold", name, path)
 		defer a.stop()
 		defer b.stop()
@@ -139,7 +139,7 @@ func handoff(rounds int) error {
 }
 
 func killed(rounds int) error {
-	return eachLocker("kill", rounds/4, func(name, path string, n int) []int64 {
+	return eachLocker("kill", names, rounds/4, func(name, path string, n int) []int64 {
 		var took []int64
 		a := start("hold", name, path)
 		a.say("take")
@@ -162,7 +162,7 @@ func killed(rounds int) error {
 }
 
 // eachLocker measures all lockers in turn, in slices, so that whatever the machine does reaches all.
-func eachLocker(what string, rounds int, measure func(name, path string, n int) []int64) error {
+func eachLocker(what string, names []string, rounds int, measure func(name, path string, n int) []int64) error {
 	dir, err := os.MkdirTemp("", "timings-")
 	if err != nil {
 		return err
@@ -170,9 +170,10 @@ func eachLocker(what string, rounds int, measure func(name, path string, n int) 
 	defer os.RemoveAll(dir)
 	all := map[string][]int64{}
 	const slicesOf = 10
-	for range slicesOf {
+	for slice := range slicesOf {
 		for _, name := range names {
-			all[name] = append(all[name], measure(name, filepath.Join(dir, name+".lock"), max(rounds/slicesOf, 1))...)
+			path := filepath.Join(dir, fmt.Sprintf("%s-%d.lock", name, slice))
+			all[name] = append(all[name], measure(name, path, max(rounds/slicesOf, 1))...)
 		}
 	}
 	base := 0.0

@@ -44,17 +44,45 @@ func (s *shelf) begin() (torn, rotated bool, err error) {
 		}
 		s.names = true
 	}
-	switch rotated = torn || found && s.stat.Nlink > 1; {
+	if err := s.mend(); err != nil {
+		return torn, false, err
+	}
+	switch rotated = s.open && (torn || s.stat.Nlink > 1); {
 	case rotated:
 		err = s.rotate()
-	case found:
+	case !s.open:
+		err = s.create()
+	}
+	if err == nil && !rotated {
 		err = s.count()
-	default:
-		if err = s.create(); err == nil {
-			err = s.count()
-		}
 	}
 	return torn, rotated, err
+}
+
+// mend ends a rename that was made of link and unlink and was cut short between them: of two numbers that are one file,
+// the higher is its place.
+func (s *shelf) mend() error {
+	for n := 0; n < s.files-1; n++ {
+		at, found, err := s.regular(s.generation(n))
+		if err != nil || !found {
+			return err // the numbers behind the first free one were not on the move
+		}
+		next, found, err := s.regular(s.generation(n + 1))
+		if err != nil {
+			return err
+		}
+		if !found || !at.SameFile(next) {
+			continue
+		}
+		if err := s.dir.Unlink(s.generation(n)); err != nil {
+			return s.pathError("unlink", s.generation(n), err)
+		}
+		if s.names = true; n == 0 {
+			s.active.Close()
+			s.open = false
+		}
+	}
+	return nil
 }
 
 // beyond lists the generations beyond the bound, and makes sure that every generation is a regular file.

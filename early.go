@@ -59,15 +59,26 @@ func (t *target) giveBack(h held, n kernel.Newborn) {
 	n.Discard()
 }
 
-// takeEarly ends the wait of a target, and returns what it made and did not need.
-func (t *target) takeEarly() map[string]*early {
-	files := t.early
-	t.waiting, t.early = false, nil
-	return files
+// closeBehind closes a file; if it has no name any more, a waiting call does that behind its hand-off, because the last
+// descriptor of an inode frees its blocks.
+func (t *target) closeBehind(f kernel.File, nameless bool) {
+	if nameless && t.waiting {
+		t.nameless = append(t.nameless, f)
+		return
+	}
+	f.Close()
 }
 
-func discard(files map[string]*early) {
-	for _, e := range files {
-		e.n.Discard()
+// endWait ends the wait of a target, and returns what gives back all that it had opened and does not need.
+func (t *target) endWait() (spent func()) {
+	files, nameless := t.early, t.nameless
+	t.waiting, t.early, t.nameless = false, nil, nil
+	return func() {
+		for _, e := range files {
+			e.n.Discard()
+		}
+		for _, f := range nameless {
+			f.Close()
+		}
 	}
 }

@@ -17,8 +17,8 @@ func (t *target) underGuard(g *grace, do func() error) error {
 		return err
 	}
 	err = do()
-	_ = t.remove(&guard) // a name that stays behind has lost its flock, and the next reclaim clears it
-	guard.file.Close()
+	removed := t.remove(&guard) == nil // a name that stays behind loses its flock, and the next reclaim clears it
+	t.closeBehind(guard.file, removed)
 	return err
 }
 

@@ -116,7 +116,8 @@ func (t *target) destroy(name string, may func(*Diagnosis, kernel.Stat, flockSta
 	if err != nil {
 		return refuse(judge(t.pathOf(name), reading{blocked: blockedBy(err)}, facts{}))
 	}
-	defer f.Close()
+	removed := false
+	defer func() { t.closeBehind(f, removed) }()
 	lockErr := t.lockPatiently(f, name, seen)
 	if errors.Is(lockErr, errChanged) {
 		return nil, errChanged
@@ -146,7 +147,8 @@ func (t *target) destroy(name string, may func(*Diagnosis, kernel.Stat, flockSta
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errChanged // somebody else removed it at the last moment
 	}
-	if err == nil && t.opts.Durable {
+	removed = err == nil
+	if removed && t.opts.Durable {
 		err = t.dir.Sync()
 	}
 	if err != nil {

@@ -66,6 +66,7 @@ type target struct {
 	temporaries bool              // unnamed files are not to be had here
 	waiting     bool              // this is a waiting call
 	early       map[string]*early // the files it made before their names are free
+	nameless    []kernel.File     // of files it removed
 	read        *lastRead         // most looks of a wait see the same again
 }
 

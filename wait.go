@@ -79,7 +79,7 @@ func (t *target) acquire(ctx context.Context, start time.Time) (*Lock, error) {
 	}
 	p, err := standInLine(t.dir, t.name)
 	if err != nil {
-		discard(t.takeEarly())
+		t.endWait()()
 		return nil, err
 	}
 	defer p.leave()
@@ -88,7 +88,7 @@ func (t *target) acquire(ctx context.Context, start time.Time) (*Lock, error) {
 		w = t.newWait(start)
 	}
 	if !turn {
-		discard(t.takeEarly())
+		t.endWait()()
 		return nil, w.gaveUp(ctx)
 	}
 	return w.contend(ctx, w.refused != nil && !waited)
@@ -116,7 +116,7 @@ func (w *wait) first(ctx context.Context) (*Lock, error) {
 	_ = w.sleep(ctx, theCrowd.aside(w.t.path))
 	l, err := w.attempt()
 	if w.refused == nil {
-		discard(w.t.takeEarly())
+		w.t.endWait()()
 	}
 	return l, err
 }
@@ -157,9 +157,9 @@ func (w *wait) contend(ctx context.Context, refused bool) (l *Lock, err error) {
 		stop = context.AfterFunc(ctx, func() { watch.Wake(); close(woken) })
 	}
 	defer func() {
-		stopped, early := stop(), w.t.takeEarly()
+		stopped, files := stop(), w.t.endWait()
 		spent := func() {
-			discard(early)
+			files()
 			if !stopped {
 				<-woken
 			}

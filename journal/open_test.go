@@ -2,13 +2,15 @@ package journal_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"time"
 
 	"github.com/heirlock/heirlock/journal"
 )
@@ -96,6 +98,7 @@ func TestSubmitFlushClose(t *testing.T) {
 	}
 }
 
+// What is retained is the last of what was written, and a file is left only where the next frame did not fit.
 func TestRotation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")
 	j := open(t, path, small())
@@ -104,8 +107,109 @@ func TestRotation(t *testing.T) {
 		must(t, err)
 	}
 	must(t, j.Close(background))
-	fmt.Println(j, names(t, path))
+	got, odd := sequences(t, path+".2", path+".1", path)
+	if s := j.Status(); s.Written != 500 || s.RetainedFiles != 3 || s.Rotations < 10 || len(got) == 0 || got[len(got)-1] != 500 || odd > 0 {
+		t.Fatalf("frames %d, %d anomalies, %v", got, odd, j)
+	}
+	for i, n := range got {
+		if n != got[0]+uint64(i) {
+			t.Errorf("frame %d is %d, the first %d", i, n, got[0])
+		}
+	}
+	for _, n := range []string{".2", ".1"} {
+		if size := len(content(t, path+n)); size > 4096 || size < 4096-250 {
+			t.Errorf("%s has %d bytes", n, size)
+		}
+	}
+	if left := names(t, path); len(left) != 3 {
+		t.Errorf("the directory holds %q", left)
+	}
+}
+
+// Many submit, flush, sync and close at once. What each confirmed is there.
+func TestManyAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	opts := small()
+	opts.MaxPendingItems, opts.MaxFiles, opts.MaxFileBytes = 8, 50, 10_000
+	j := open(t, path, opts)
+	var wg sync.WaitGroup
+	for who := range 8 {
+		wg.Go(func() {
+			for n := range 100 {
+				_, err := j.SubmitWait(background, event{N: who, Text: "x"})
+				if err == nil && n%10 == who {
+					err = j.Flush(background)
+				}
+				if err == nil && n == 50+who {
+					err = j.Sync(background)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				_, err = j.Submit(event{N: 100 + who})
+				if err != nil && !errors.Is(err, journal.ErrItemCapacity) {
+					t.Error(err)
+				}
+				if s := j.Status(); s.Received != s.Accepted+s.Refused || s.Accepted != s.Written+s.Failed+uint64(s.PendingItems) ||
+					s.PendingItems > 8 || s.InFlight > s.PendingItems {
+					t.Errorf("the counts do not add up: %+v", s)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for range 4 {
+		wg.Go(func() {
+			if err := j.Close(background); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if _, err := j.Submit(event{}); !errors.Is(err, journal.ErrClosed) {
+		t.Errorf("behind the close: %v", err)
+	}
+	if err := j.Sync(background); !errors.Is(err, journal.ErrClosed) {
+		t.Errorf("sync behind the close: %v", err)
+	}
+	must(t, j.Flush(background))
 	files, err := journal.Files(path)
 	must(t, err)
-	fmt.Println(journal.Verify(background, files, journal.ReadOptions[jsontext.Value]{}))
+	got, odd := sequences(t, files...)
+	s := j.Status()
+	if odd > 0 || uint64(len(got)) != s.Written || s.Written != s.Accepted || s.Received != 1601 || s.Refused != s.RefusalsByReason.ItemCapacity+1 {
+		t.Errorf("%d frames, %d anomalies: %v", len(got), odd, j)
+	}
+}
+
+// A journal leaves nothing behind in the process, whether it is closed or has failed.
+func TestNoLeak(t *testing.T) {
+	dir := t.TempDir()
+	working := func() string {
+		var found []string
+		buf := make([]byte, 1<<20)
+		for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			if strings.Contains(stack, "journal.(*writer)") || strings.Contains(stack, "heirlock.(*vigil)") {
+				found = append(found, stack)
+			}
+		}
+		return strings.Join(found, "\n\n")
+	}
+	for n := range 20 {
+		path := filepath.Join(dir, fmt.Sprint("j", n))
+		j := open(t, path, small())
+		_, err := j.Submit(event{})
+		must(t, err)
+		if n%2 == 0 {
+			must(t, os.Remove(path+".lock"))
+		}
+		if err := j.Close(background); (err != nil) != (n%2 == 0) {
+			t.Errorf("close: %v", err)
+		}
+	}
+	for deadline := time.Now().Add(time.Minute); working() != ""; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("still at work:\n%s", working())
+		}
+	}
 }

@@ -358,3 +358,16 @@ func (p plan) killedEverywhere(t *testing.T, at string) (points []string) {
 	}
 	return points
 }
+
+// A sync reaches every file that was written since the last one, here behind two rotations, and the names.
+func TestSyncReachesEveryFile(t *testing.T) {
+	sweeping(t)
+	var all strings.Builder
+	for _, c := range (plan{3, "unnamed", false}).recorded(t, inMemory(t)) {
+		fmt.Fprintln(&all, c)
+	}
+	want := "openat j.1\nfstat\nfdatasync\nclose\nnewfstatat j.2\nopenat j.2\nfstat\nfdatasync\nclose\nfdatasync\nopenat .\nfsync\nclose\n"
+	if strings.Count(all.String(), want) != 1 {
+		t.Errorf("not in the calls:\n%swant\n%s", &all, want)
+	}
+}

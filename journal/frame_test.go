@@ -40,6 +40,12 @@ var classified = []struct {
 	{`{"event":{"sequence":3},"sequence":2,"epoch":"` + epochA + `","schemaVersion":1}`, sound},
 	{`{"\u0065vent":0,"sequence":2,"epoch":"\u0030` + epochA[1:] + `","schema\u0056ersion":1}`, sound},
 
+	{with("1", `"`+epochA+`"`, "1", "\"\xff\""), invalidUTF8},
+	{with("1", `"`+epochA+`"`, "1", "\"\xed\xa0\x80\""), invalidUTF8}, // a surrogate that is no escape
+	{with("1", `"`+epochA+`"`, "1", "{\"\xc0\x80\":1}"), invalidUTF8},
+	{with("1", `"`+epochA+`"`, "1", "\"\x00\""), nulByte},
+	{with("1", `"`+epochA+`"`, "1", "1\x00"), nulByte},
+
 	{"", invalidJSON},
 	{"{", invalidJSON},
 	{"{}{}", invalidJSON},
@@ -73,6 +79,7 @@ var classified = []struct {
 	{with("1", `"g`+epochA[1:]+`"`, "1", "0"), invalidFrame},
 	{with("1", `"`+strings.ReplaceAll(epochA, "-", "0")+`"`, "1", "0"), invalidFrame},
 	{with("1", `"-`+epochA[1:]+`"`, "1", "0"), invalidFrame},
+	{with("1", `"`+epochA[:13]+"0"+epochA[14:]+`"`, "1", "0"), invalidFrame},
 	{with("1", `"`+epochA+`"`, "0", "0"), invalidFrame},
 	{with("1", `"`+epochA+`"`, "-1", "0"), invalidFrame},
 	{with("1", `"`+epochA+`"`, "1.0", "0"), invalidFrame},

@@ -13,11 +13,11 @@ import (
 
 // Options are the bounds of a journal, all required and positive, and how it takes its lock.
 type Options[T any] struct {
-	MaxEventBytes   int   // of one encoded event, hard
+	MaxEventBytes   int   // of one encoded event, hard; at most 1 GiB
 	MaxPendingItems int   // accepted events that are not settled yet, hard
-	MaxPendingBytes int64 // of their frames, hard
+	MaxPendingBytes int64 // of their frames, hard; at least one frame with the largest event fits
 	MaxFileBytes    int64 // of one file, hard; at least one frame with the largest event fits
-	MaxFiles        int   // the active file and its generations, hard
+	MaxFiles        int   // the active file and its generations, hard; with 1 a rotation removes all that was before
 
 	// Validate refuses an event (ErrInvalid) by returning an error, if it is not nil. It runs in Submit; a panic in it,
 	// or in a method that encodes the event, counts as an error.

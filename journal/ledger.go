@@ -3,6 +3,7 @@ package journal
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -164,7 +165,7 @@ func (l *ledger) wantsWriter() bool {
 // isEnough reports whether the pending frames are company enough: 64 KiB, or half of what may be pending.
 func (l *ledger) isEnough() bool {
 	b := &l.st.Bounds
-	return l.pending.bytes >= min(enoughBytes, b.MaxPendingBytes/2) || l.st.PendingItems >= (b.MaxPendingItems+1)/2
+	return l.pending.bytes >= min(enoughBytes, b.MaxPendingBytes/2) || l.st.PendingItems >= b.MaxPendingItems-b.MaxPendingItems/2
 }
 
 // press tells the writer not to wait for company.
@@ -182,7 +183,7 @@ func (l *ledger) fail(phase string, cause error) {
 		return
 	}
 	l.over.Store(true)
-	f := &failure{Phase: phase, Cause: cause.Error()}
+	f := &failure{Phase: phase, Cause: strings.ToValidUTF8(cause.Error(), "\uFFFD")} // a path may be any bytes
 	if l.st.PendingItems > 0 {
 		f.Sequence = l.st.LastSettled + 1
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -13,7 +12,10 @@ import (
 	"github.com/heirlock/heirlock/internal/kernel"
 )
 
-const lockSuffix = ".lock"
+const (
+	lockSuffix   = ".lock"
+	maxEventMost = 1 << 30 // a frame has to have a length everywhere
+)
 
 // Open opens the journal at a path for appending, takes its lock, and inspects what is retained; see Status.Recovery.
 // The path is absolute and normal, its parent exists, and what lies there is nothing or a regular file.
@@ -134,8 +136,8 @@ func (o *Options[T]) check() error {
 	switch {
 	case o.MaxEventBytes <= 0, o.MaxPendingItems <= 0, o.MaxPendingBytes <= 0, o.MaxFileBytes <= 0, o.MaxFiles <= 0:
 		return fmt.Errorf("all bounds are required and positive: %w", syscall.EINVAL)
-	case o.MaxEventBytes > math.MaxInt32:
-		return fmt.Errorf("MaxEventBytes is over %d: %w", math.MaxInt32, syscall.EINVAL)
+	case o.MaxEventBytes > maxEventMost:
+		return fmt.Errorf("MaxEventBytes is over %d: %w", maxEventMost, syscall.EINVAL)
 	case o.MaxFiles > generationsMost:
 		return fmt.Errorf("MaxFiles is over %d: %w", generationsMost, syscall.EINVAL)
 	case int64(o.frameMost()) > o.MaxFileBytes:

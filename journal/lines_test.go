@@ -84,9 +84,11 @@ func TestTruncatedWhileRead(t *testing.T) {
 	}
 }
 
-// The same while it is verified: the context is asked once for each chunk, and so tells when to truncate.
+// The same while it is verified: when the first chunk has been counted, only as many more have been read as there are
+// buffers.
 func TestTruncatedWhileVerified(t *testing.T) {
-	path := inFile(t, filepath.Join(t.TempDir(), "j"), strings.Repeat(frameText(epochA, 1, "0"), 9000))
+	frame := frameText(epochA, 1, "0")
+	path := inFile(t, filepath.Join(t.TempDir(), "j"), strings.Repeat(frame, (runtime.GOMAXPROCS(0)+8)*chunkBytes/len(frame)))
 	truncated := false
 	report, err := Verify(t.Context(), []string{path}, ReadOptions[jsontext.Value]{Progress: func(bytes int64) {
 		if !truncated {
@@ -271,5 +273,34 @@ func TestReadEndsWithItsContext(t *testing.T) {
 	_, err := Verify(ctx, []string{path, path}, ReadOptions[jsontext.Value]{Progress: func(int64) { cancel(cause) }})
 	if err != cause {
 		t.Errorf("verified with a context that ends: %v", err)
+	}
+}
+
+// countdown is a context that ends when it has been asked so many times.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Within a long line the context is asked for each chunk.
+func TestReadEndsWithinALine(t *testing.T) {
+	path := inFile(t, filepath.Join(t.TempDir(), "j"), strings.Repeat(" ", 20*chunkBytes))
+	for _, maxLine := range []int{100, 100 * chunkBytes} {
+		var last error
+		for rec, err := range Read(&countdown{t.Context(), 15}, []string{path}, ReadOptions[jsontext.Value]{MaxLineBytes: maxLine}) {
+			if last = err; err == nil {
+				t.Errorf("read %s", told(rec))
+			}
+		}
+		if last == nil {
+			t.Error("read to the end")
+		}
 	}
 }

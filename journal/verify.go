@@ -68,9 +68,13 @@ func inspectFiles(ctx context.Context, files []openFile, opts ReadOptions[jsonte
 	sum := summary{Report: Report{Files: len(files), Reasons: map[string]uint64{}}, ended: true}
 	for p := range v.order { // until all is read or given up: nothing uses the files behind this loop
 		<-p.done
-		if err == nil && p.err != nil {
-			err = p.err
-			cancel()
+		if err == nil {
+			if err = p.err; err == nil && ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			if err != nil {
+				cancel()
+			}
 		}
 		if err == nil {
 			sum.add(p)

@@ -306,7 +306,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 	}{
 		{plan{3, "unnamed", false}, []string{
 			"unlinkat j.2 | renameat2 j.1 j.2", "renameat2 j.1 j.2 | renameat2 j j.1", "renameat2 j j.1 | linkat j",
-			"linkat j | newfstatat j", "write | newfstatat j.lock", "newfstatat j | write", "| fdatasync", "| unlinkat j.lock",
+			"linkat j | newfstatat j", "write | newfstatat j.lock", "newfstatat j | fstat", "fstat | write", "| fdatasync", "| unlinkat j.lock",
 		}},
 		{plan{3, "rename", true}, []string{"renameat2 j j.1 | renameat2 .heirlock- j", "flock | fcntl"}},
 		{plan{2, "link", false}, []string{"linkat j j.1 | unlinkat j", "renameat2 .heirlock- j | linkat .heirlock- j", "linkat .heirlock- j | newfstatat j"}},

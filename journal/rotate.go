@@ -87,9 +87,9 @@ type whereabouts struct {
 
 // check looks, before frames are appended, whether somebody else has laid hands on the active file. One that is
 // displaced is left where it is, and another begun; one that was cut or written to is taken as it is now, and rotated
-// if it ends within a line.
+// if it ends within a line. The size is that of the descriptor: by its name, a FUSE filesystem may show an older one.
 //
-//	fstatat
+//	fstatat, fstat
 func (s *shelf) check() (w whereabouts, err error) {
 	at, err := s.dir.Stat(s.name)
 	switch {
@@ -97,16 +97,18 @@ func (s *shelf) check() (w whereabouts, err error) {
 		return whereabouts{displaced: true}, s.replace(at, err == nil)
 	case err != nil:
 		return w, s.pathError("stat", s.name, err)
-	case at.Size == s.size:
-		return w, nil
 	}
-	w.truncated = at.Size < s.size
-	s.size = at.Size
+	own, err := s.active.Stat()
+	if err != nil || own.Size == s.size {
+		return w, err
+	}
+	w.truncated = own.Size < s.size
+	s.size = own.Size
 	if torn, err := s.torn(); err != nil || !torn {
 		return w, err
 	}
 	if s.files == 1 {
-		return w, s.replace(at, true) // to rotate it would remove it
+		return w, s.replace(own, true) // to rotate it would remove it
 	}
 	err = s.rotate()
 	w.rotated = err == nil

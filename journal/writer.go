@@ -104,7 +104,7 @@ func (w *writer) drain() {
 
 // batch appends the oldest pending frames, as many as one batch and the file hold, at least one.
 //
-//	fstatat of the lock, fstatat of the file, [rotation], write …, [ftruncate]
+//	fstatat of the lock, fstatat and fstat of the file, [rotation], write …, [ftruncate]
 func (w *writer) batch() (phase string, err error) {
 	if err := w.holds(); err != nil {
 		return phaseLock, err

@@ -76,7 +76,10 @@ func (f *lockFlags) acquire(path string, opts heirlock.Options, sigs *signals) (
 		err error
 	}
 	answers, waiting := make(chan answer, 1), make(chan struct{})
-	live := liveLine{quiet: f.quiet || f.json, path: path}
+	var since time.Time
+	live := liveLine{quiet: f.quiet || f.json, text: func() string {
+		return fmt.Sprintf("waiting for %s: %v", printable(path), time.Since(since).Round(time.Second))
+	}}
 	defer live.clear()
 	go func() { // a file server that does not answer must not keep signals and the deadline from being heard
 		l, err := f.tryThenWait(ctx, path, opts, sigs, waiting)
@@ -93,7 +96,7 @@ func (f *lockFlags) acquire(path string, opts heirlock.Options, sigs *signals) (
 				cancel(signalled{sig})
 			}
 		case <-waiting:
-			waiting = nil
+			waiting, since = nil, time.Now()
 			live.start()
 		case <-live.tick:
 			live.show()

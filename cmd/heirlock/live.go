@@ -8,11 +8,10 @@ import (
 	"github.com/heirlock/heirlock/internal/kernel/jobctl"
 )
 
-// liveLine shows on a terminal how long the wait has lasted. Elsewhere there is none.
+// liveLine shows on a terminal, every second, how far it is. Elsewhere there is none.
 type liveLine struct {
 	quiet  bool
-	path   string
-	since  time.Time
+	text   func() string
 	ticker *time.Ticker
 	tick   <-chan time.Time // nil while there is nothing to show
 }
@@ -21,12 +20,12 @@ func (l *liveLine) start() {
 	if l.quiet || !jobctl.Terminal(int(os.Stderr.Fd())) {
 		return
 	}
-	l.since, l.ticker = time.Now(), time.NewTicker(time.Second)
+	l.ticker = time.NewTicker(time.Second)
 	l.tick = l.ticker.C
 }
 
 func (l *liveLine) show() {
-	fmt.Fprintf(os.Stderr, "\rheirlock: waiting for %s: %v", printable(l.path), time.Since(l.since).Round(time.Second))
+	fmt.Fprintf(os.Stderr, "\rheirlock: %s\x1b[K", l.text())
 }
 
 func (l *liveLine) clear() {

@@ -45,7 +45,7 @@ timeout ever proves it. Everything else is refused, and the reason is said.
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return usageError("name a command; see heirlock --help") },
 	}
-	root.AddCommand(newRun(), newExec(), newInspect(), newReclaim(), newIdentity())
+	root.AddCommand(newRun(), newExec(), newInspect(), newReclaim(), newIdentity(), newJournal())
 	return root
 }
 

@@ -22,9 +22,11 @@ import (
 // Exit statuses, sysexits.h where it has one.
 const (
 	exitOK         = 0
+	exitDamaged    = 1
 	exitStale      = 3
 	exitUnproven   = 4
 	exitUsage      = 64
+	exitRefused    = 65
 	exitNoInput    = 66
 	exitLost       = 70
 	exitSystem     = 71
@@ -45,7 +47,8 @@ const exitTable = `Exit status:
   77          permission denied
   inspect     0 free, 75 held, 3 stale, 4 unproven or ownerless; of several the worst of 75, 4, 3, 0;
               66 or 77 only when nothing could be examined
-  reclaim     0 removed or already free, 75 held, 4 unproven`
+  reclaim     0 removed or already free, 75 held, 4 unproven
+  journal     see heirlock journal --help`
 
 // exitError is an exit status, and what to say before it; nothing if err is nil.
 type exitError struct {
@@ -110,7 +113,7 @@ func statusOf(err error) int {
 
 // printJSON writes one value as one line.
 func printJSON(w io.Writer, v any) error {
-	text, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true)) // a path may be any bytes
+	text, err := json.Marshal(v, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)) // a path may be any bytes
 	if err != nil {
 		return err
 	}

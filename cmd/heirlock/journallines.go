@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/heirlock/heirlock/journal"
+)
+
+// chunk is what one read brought, or how reading ended.
+type chunk struct {
+	bytes []byte
+	err   error
+}
+
+// readChunks reads ahead by one chunk, in a goroutine that nothing waits for: a read of a pipe cannot be interrupted.
+func readChunks(f io.Reader) <-chan chunk {
+	const chunkBytes = 64 << 10 // what a pipe holds
+	chunks := make(chan chunk)
+	go func() {
+		next, taken := make([]byte, chunkBytes), make([]byte, chunkBytes)
+		for {
+			n, err := f.Read(next)
+			if n > 0 {
+				chunks <- chunk{bytes: next[:n]}
+				next, taken = taken, next // whoever takes the one is done with the other
+			}
+			if err != nil {
+				chunks <- chunk{err: err}
+				return
+			}
+		}
+	}()
+	return chunks
+}
+
+// cutter cuts chunks into lines. It holds the beginning of one line, and of that no more than the bound.
+type cutter struct {
+	most int
+	part []byte // of a line that has not ended yet
+	over bool   // and that is too long
+}
+
+// next takes a line off the chunk; done is false if the chunk ends within it. The text is valid until the next call, and
+// nothing if the line is too long.
+func (c *cutter) next(chunk []byte) (text []byte, over bool, rest []byte, done bool) {
+	i := bytes.IndexByte(chunk, '\n')
+	if i >= 0 && len(c.part) == 0 && !c.over {
+		if i > c.most {
+			return nil, true, chunk[i+1:], true
+		}
+		return chunk[:i], false, chunk[i+1:], true
+	}
+	piece := chunk
+	if i >= 0 {
+		piece = chunk[:i]
+	}
+	if c.over = c.over || len(c.part)+len(piece) > c.most; c.over {
+		c.part = nil
+	} else {
+		c.part = append(c.part, piece...)
+	}
+	if i < 0 {
+		return nil, false, nil, false
+	}
+	text, over = c.end()
+	return text, over, chunk[i+1:], true
+}
+
+// end ends the line that has not ended yet.
+func (c *cutter) end() (text []byte, over bool) {
+	text, over = c.part, c.over
+	c.part, c.over = c.part[:0], false
+	return text, over
+}
+
+func (c *cutter) within() bool { return len(c.part) > 0 || c.over }
+
+// intake submits lines.
+type intake struct {
+	journal *journal.Journal[jsontext.Value]
+	cutter  cutter
+	raw     bool
+	event   []byte // of a raw line
+	line    int64
+	blank   uint64 // lines that were refused before they came to the journal
+	over    uint64
+}
+
+// take takes lines until the input ends, a signal comes or the journal fails. The error is that of reading.
+func (in *intake) take(chunks <-chan chunk, ends <-chan os.Signal, failed <-chan struct{}) error {
+	for {
+		select {
+		case <-ends:
+			return in.interrupted(chunks)
+		case <-failed:
+			return nil
+		case c := <-chunks:
+			if over, err := in.chunk(c); over {
+				return err
+			}
+		}
+	}
+}
+
+// interrupted takes what has been read already. What is left of a line that has not ended is none.
+func (in *intake) interrupted(chunks <-chan chunk) (err error) {
+	select {
+	case c := <-chunks:
+		_, err = in.chunk(c)
+	default:
+	}
+	if in.cutter.within() {
+		say("line %d dropped: it had not ended", in.line+1)
+	}
+	return err
+}
+
+// chunk takes the lines of a chunk, and reports whether it is over. The end of the input ends a line.
+func (in *intake) chunk(c chunk) (over bool, err error) {
+	if c.err != nil {
+		if in.cutter.within() {
+			in.one(in.cutter.end())
+		}
+		if c.err == io.EOF {
+			return true, nil
+		}
+		return true, c.err
+	}
+	for rest := c.bytes; len(rest) > 0; {
+		text, long, behind, done := in.cutter.next(rest)
+		if done && !in.one(text, long) {
+			return true, nil
+		}
+		rest = behind
+	}
+	return false, nil
+}
+
+// one submits one line, and reports whether the journal goes on.
+func (in *intake) one(text []byte, over bool) bool {
+	in.line++
+	switch {
+	case over:
+		in.over++
+		say("line %d refused: %v: over %d bytes", in.line, journal.ErrOversized, in.cutter.most)
+		return true
+	case in.raw:
+		text = in.wrap(text)
+	case isBlank(text):
+		in.blank++
+		say("line %d refused: %v: it is blank", in.line, journal.ErrInvalid)
+		return true
+	}
+	_, err := in.journal.SubmitWait(context.Background(), text)
+	if err == nil {
+		return true
+	}
+	if errors.Is(err, journal.ErrFailed) {
+		return false
+	}
+	say("line %d refused: %s", in.line, whyRefused(err))
+	return true
+}
+
+// whyRefused is the reason, and its cause without the words of the layers in between.
+func whyRefused(err error) string {
+	refused, ok := errors.AsType[*journal.RefusedError](err)
+	if !ok {
+		return err.Error()
+	}
+	cause := refused.Cause
+	if semantic, ok := errors.AsType[*json.SemanticError](cause); ok && semantic.Err != nil {
+		cause = semantic.Err
+	}
+	if cause == nil {
+		return refused.Reason.Error()
+	}
+	return fmt.Sprintf("%v: %v", refused.Reason, cause)
+}
+
+// isBlank: JSON has no other blanks.
+func isBlank(line []byte) bool { return len(bytes.TrimLeft(line, " \t\r")) == 0 }
+
+// wrap makes an event of any line.
+func (in *intake) wrap(line []byte) []byte {
+	event, err := jsontext.AppendQuote(append(in.event[:0], `{"line":`...), line)
+	if err != nil { // not UTF-8; U+FFFD stands in its place
+		event = append(event, `,"invalidUtf8":true`...)
+	}
+	in.event = append(event, '}')
+	return in.event
+}
+
+// status is that of the journal, with the lines that did not come to it.
+func (in *intake) status() journal.Status {
+	st := in.journal.Status()
+	st.Received += in.blank + in.over
+	st.Refused += in.blank + in.over
+	st.RefusalsByReason.Invalid += in.blank
+	st.RefusalsByReason.Oversized += in.over
+	return st
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"github.com/heirlock/heirlock/journal"
+)
+
+func newJournalVerify() *cobra.Command {
+	var asJSON bool
+	maxLine := sizeValue(16 << 20)
+	cmd := &cobra.Command{
+		Use:   "verify PATH...",
+		Short: "count the frames, anomalies and gaps of journals",
+		Long: `verify reads every PATH with its generations, as read does, and prints one report for all of them. A PATH that is a
+generation of another one is not counted again, so that verify log.jsonl* works.
+
+` + journalExits,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError("name a journal: heirlock journal verify PATH...")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, paths []string) error {
+			report, err := verifyShown(journals(paths), int(maxLine), asJSON)
+			if err != nil {
+				return &exitError{exitNoInput, err}
+			}
+			if err := printReport(&report, asJSON); err != nil {
+				return lostOutput(err)
+			}
+			if report.Anomalies > 0 || report.Gaps > 0 {
+				return &exitError{exitDamaged, nil}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as one JSON object")
+	cmd.Flags().Var(&maxLine, "max-line-bytes", "a longer line is an anomaly")
+	return cmd
+}
+
+// journals leaves out the paths that another one brings along as a generation, and those that are given again.
+func journals(paths []string) []string {
+	generations := map[string]bool{}
+	for _, path := range paths {
+		files, _ := journal.Files(path) // what is wrong with it, the reading will say
+		for _, file := range files {
+			generations[file] = generations[file] || file != path
+		}
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		again := seen[path]
+		seen[path] = true
+		return again || generations[path]
+	})
+}
+
+// verifyShown is Verify that shows on a terminal how far it is.
+func verifyShown(paths []string, maxLine int, quiet bool) (journal.Report, error) {
+	total, done := int64(0), int64(0)
+	for _, path := range paths {
+		files, _ := journal.Files(path)
+		for _, file := range files {
+			if info, err := os.Stat(file); err == nil {
+				total += info.Size()
+			}
+		}
+	}
+	live := liveLine{quiet: quiet, text: func() string {
+		return fmt.Sprintf("verifying: %d of %d MiB, %d %%", done>>20, total>>20, min(100, done*100/max(1, total)))
+	}}
+	live.start()
+	defer live.clear()
+	return journal.Verify(context.Background(), paths, journal.ReadOptions[jsontext.Value]{
+		MaxLineBytes: maxLine, Generations: true,
+		Progress: func(bytes int64) {
+			done = bytes
+			select {
+			case <-live.tick:
+				live.show()
+			default:
+			}
+		},
+	})
+}
+
+func printReport(r *journal.Report, asJSON bool) error {
+	if asJSON {
+		return printJSON(os.Stdout, r)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "files %d, bytes %d, frames %d, epochs %d, anomalies %d, gaps %d\n", r.Files, r.Bytes, r.Frames, r.Epochs, r.Anomalies, r.Gaps)
+	for _, reason := range slices.Sorted(maps.Keys(r.Reasons)) {
+		fmt.Fprintf(&b, "  %s: %d\n", reason, r.Reasons[reason])
+	}
+	if r.Anomalies > 0 {
+		fmt.Fprintf(&b, "  skipped: %d bytes\n  first: %s\n", r.SkippedBytes, anomalyWords(r.First))
+	}
+	if r.Anomalies > 1 {
+		fmt.Fprintf(&b, "  last: %s\n", anomalyWords(r.Last))
+	}
+	_, err := os.Stdout.WriteString(b.String())
+	return err
+}
+
+// anomalyWords is an anomaly in one line.
+func anomalyWords(a *journal.Anomaly) string {
+	ended := ""
+	if !a.Terminated {
+		ended = ", not terminated"
+	}
+	return fmt.Sprintf("%s: line %d, offset %d: %s, %s%s, %d bytes skipped", printable(a.File), a.Line, a.Offset, a.Reason, a.Position, ended, a.SkippedBytes)
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"github.com/heirlock/heirlock"
+	"github.com/heirlock/heirlock/internal/kernel/jobctl"
+	"github.com/heirlock/heirlock/journal"
+)
+
+// writeFlags are the flags of journal write.
+type writeFlags struct {
+	maxEvent        sizeValue
+	maxPending      sizeValue
+	maxPendingItems int
+	maxFile         sizeValue
+	maxFiles        int
+	policy          policyValue
+	mode            modeValue
+	machineID       string
+	raw             bool
+	schema          string
+}
+
+func newJournalWrite() *cobra.Command {
+	f := &writeFlags{maxPending: 4 << 20, maxFile: 16 << 20, policy: policyValue(heirlock.Refuse), mode: 0o600}
+	cmd := &cobra.Command{
+		Use:   "write PATH",
+		Short: "append the lines of standard input to a journal",
+		Long: `write reads lines of JSON and appends each as a frame, in order, waiting for room where the bounds are exhausted. A line
+that is refused is said on stderr with its number, and the next one goes on. At the end of input, SIGTERM or SIGINT it
+finishes the lines that it has read, drains, closes, and prints the status of the journal as one line of JSON on stderr.
+SIGHUP is ignored. Numbers keep their text.
+
+` + journalExits,
+		Args: onePath,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkMachineID(cmd, f.machineID); err != nil {
+				return err
+			}
+			return f.write(args[0])
+		},
+	}
+	fl := cmd.Flags()
+	fl.Var(&f.maxEvent, "max-event-bytes", "of one line, and of one event (default: 1MiB, or what fits the file and the pending bytes)")
+	fl.IntVar(&f.maxPendingItems, "max-pending-items", 1<<16, "lines that are read and not written yet")
+	fl.Var(&f.maxPending, "max-pending-bytes", "of the frames that are not written yet")
+	fl.Var(&f.maxFile, "max-file-bytes", "of one file")
+	fl.IntVar(&f.maxFiles, "max-files", 8, "the file and its generations")
+	fl.Var(&f.policy, "policy", "refuse, reclaim-stale or reclaim-released")
+	fl.Var(&f.mode, "mode", "exact mode of a new file, octal; one that exists hands its own on")
+	fl.StringVar(&f.machineID, "machine-id", "", "name of this running kernel, instead of the detected machine id")
+	fl.BoolVar(&f.raw, "raw", false, `take any line as {"line":TEXT}; bytes that are not UTF-8 become U+FFFD, and add "invalidUtf8":true`)
+	fl.StringVar(&f.schema, "schema", "", "refuse events that do not match the JSON Schema in this file")
+	return cmd
+}
+
+// largestFrame is a frame without its event, as long as it gets.
+const largestFrame = `{"schemaVersion":1,"epoch":"00000000-0000-0000-0000-000000000000","sequence":9007199254740991,"event":}` + "\n"
+
+func (f *writeFlags) options() (journal.Options[jsontext.Value], error) {
+	if f.maxEvent == 0 {
+		f.maxEvent = min(1<<20, max(1, min(f.maxFile, f.maxPending)-sizeValue(len(largestFrame))))
+	}
+	if f.maxEvent > math.MaxInt32 {
+		return journal.Options[jsontext.Value]{}, usageError("--max-event-bytes: at most %d", math.MaxInt32)
+	}
+	o := journal.Options[jsontext.Value]{
+		MaxEventBytes: int(f.maxEvent), MaxPendingItems: f.maxPendingItems, MaxPendingBytes: int64(f.maxPending),
+		MaxFileBytes: int64(f.maxFile), MaxFiles: f.maxFiles, Mode: fs.FileMode(f.mode),
+		Lock: heirlock.Options{Policy: heirlock.Policy(f.policy), MachineID: f.machineID},
+	}
+	if f.schema == "" {
+		return o, nil
+	}
+	var err error
+	o.Validate, err = schemaValidator(f.schema)
+	return o, err
+}
+
+// write is the whole verb.
+func (f *writeFlags) write(path string) error {
+	path, err := absolute(path)
+	if err != nil {
+		return err
+	}
+	opts, err := f.options()
+	if err != nil {
+		return err
+	}
+	failed := make(chan struct{})
+	opts.OnFailure = func(error) { close(failed) }
+	ends := endSignals() // from before the lock is taken: it must not stay behind
+	j, err := journal.Open(path, opts)
+	if err != nil {
+		return notOpened(err)
+	}
+	in := &intake{journal: j, cutter: cutter{most: int(f.maxEvent)}, raw: f.raw}
+	read := in.take(readChunks(os.Stdin), ends, failed)
+	return in.finish(read)
+}
+
+// endSignals are those that end the input. One that the caller had ignored stays ignored; that of a terminal that went
+// away always is, and words that nobody reads end nothing.
+func endSignals() <-chan os.Signal {
+	caught := make(chan os.Signal, 1)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		if !signal.Ignored(s) {
+			signal.Notify(caught, s)
+		}
+	}
+	signal.Ignore(syscall.SIGHUP)
+	signal.Notify(make(chan os.Signal, 1), jobctl.BrokenPipe)
+	return caught
+}
+
+// notOpened is the exit status of an error of Open.
+func notOpened(err error) error {
+	code := statusOf(err)
+	if strings.HasSuffix(err.Error(), "the file has another writer") {
+		code = exitHeld
+	}
+	return &exitError{code, err}
+}
+
+// finish drains and closes, says how it went, and is the exit status.
+func (in *intake) finish(read error) error {
+	closed := in.journal.Close(context.Background())
+	st := in.status()
+	if read != nil {
+		say("standard input: %v", read)
+	}
+	failure := st.LastFailure
+	if failure != nil {
+		say("the journal failed, phase %s: %s", failure.Phase, failure.Cause)
+	} else if closed != nil {
+		say("%v", closed)
+	}
+	if err := printJSON(os.Stderr, st); err != nil && !errors.Is(err, syscall.EPIPE) {
+		return lostOutput(err)
+	}
+	switch {
+	case failure != nil || closed != nil || read != nil:
+		return &exitError{exitSystem, nil}
+	case st.Refused > 0:
+		return &exitError{exitRefused, nil}
+	}
+	return nil
+}

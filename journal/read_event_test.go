@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,6 +125,28 @@ func TestMaxLineBytes(t *testing.T) {
 	}
 	if n, err := maxLineOf(0); n != 16<<20 || err != nil {
 		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// A verification that is broken off by a panic leaves nothing running, and so nothing that uses closed files.
+func TestVerifyBrokenOff(t *testing.T) {
+	path := inFile(t, filepath.Join(t.TempDir(), "j"), strings.Repeat(frameText(epochA, 1, "0"), 20_000))
+	before := descriptors(t)
+	func() {
+		defer func() {
+			if r := recover(); r != "enough" {
+				t.Errorf("panic %v", r)
+			}
+		}()
+		_, err := Verify(t.Context(), []string{path}, ReadOptions[jsontext.Value]{Progress: func(int64) { panic("enough") }})
+		t.Errorf("went on: %v", err)
+	}()
+	stacks := make([]byte, 1<<20)
+	for strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "(*inspection).cut") {
+		runtime.Gosched() // it is on its way out; if it were not, the test would not end
+	}
+	if after := descriptors(t); !slices.Equal(after, before) {
+		t.Errorf("open before: %q, after: %q", before, after)
 	}
 }
 

@@ -31,9 +31,11 @@ type Report struct {
 	Last         *Anomaly          `json:"last"`
 }
 
-// Verify reads the files as Read does, and counts. It uses all cores, unless there is a Validate, which is called by one
-// goroutine at a time; its memory is some chunks of 64 KiB and some of the longest line. It does not follow: Follow means
-// Generations.
+// workersMost bounds the cores, and with them the buffers.
+const workersMost = 8
+
+// Verify reads the files as Read does, and counts. It uses up to eight cores, or one if there is a Validate; its memory is
+// a chunk of 64 KiB and the longest line for each, and twice more. It does not follow: Follow means Generations.
 func Verify(ctx context.Context, files []string, opts ReadOptions[jsontext.Value]) (Report, error) {
 	if ctx.Err() != nil {
 		return Report{}, context.Cause(ctx)
@@ -51,12 +53,11 @@ func inspectFiles(ctx context.Context, files []openFile, opts ReadOptions[jsonte
 	if opts.MaxLineBytes, err = maxLineOf(opts.MaxLineBytes); err != nil {
 		return Report{}, false, err
 	}
-	workers := runtime.GOMAXPROCS(0)
+	workers := min(runtime.GOMAXPROCS(0), workersMost)
 	if opts.Validate != nil {
 		workers = 1
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	v := inspection{files: files, opts: opts, work: make(chan *part, workers), order: make(chan *part, workers+2), free: make(chan []byte, workers+2)}
 	for range cap(v.free) {
 		v.free <- nil
@@ -65,29 +66,32 @@ func inspectFiles(ctx context.Context, files []openFile, opts ReadOptions[jsonte
 		go v.inspect()
 	}
 	go v.cut(ctx)
+	defer v.giveUp(cancel)
 	sum := summary{Report: Report{Files: len(files), Reasons: map[string]uint64{}}, ended: true}
-	for p := range v.order { // until all is read or given up: nothing uses the files behind this loop
+	for p := range v.order {
 		<-p.done
-		if err == nil {
-			if err = p.err; err == nil && ctx.Err() != nil {
-				err = context.Cause(ctx)
-			}
-			if err != nil {
-				cancel()
-			}
+		if err := p.err; err != nil {
+			return Report{}, false, err
 		}
-		if err == nil {
-			sum.add(p)
-			if opts.Progress != nil {
-				opts.Progress(sum.Bytes)
-			}
+		if ctx.Err() != nil {
+			return Report{}, false, context.Cause(ctx)
 		}
+		sum.add(p)
 		v.free <- p.buf
-	}
-	if err != nil {
-		return Report{}, false, err
+		if opts.Progress != nil {
+			opts.Progress(sum.Bytes)
+		}
 	}
 	return sum.Report, sum.ended || len(files) == 0 || files[len(files)-1].stat.Size == 0, nil
+}
+
+// giveUp waits until nothing uses the files, however the adding up ended.
+func (v *inspection) giveUp(cancel context.CancelFunc) {
+	cancel()
+	for p := range v.order {
+		<-p.done
+		v.free <- p.buf
+	}
 }
 
 // inspection is one Verify: one goroutine cuts the files into parts, some inspect them, and one adds up what they found,

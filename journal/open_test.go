@@ -213,3 +213,24 @@ func TestNoLeak(t *testing.T) {
 		}
 	}
 }
+
+// An event costs at most one allocation, whatever it is.
+func TestAllocations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the pool of a race build forgets on purpose")
+	}
+	path := filepath.Join(t.TempDir(), "j")
+	j, err := journal.Open(path, journal.Options[request]{
+		MaxEventBytes: 1 << 10, MaxPendingItems: 1 << 20, MaxPendingBytes: 64 << 20, MaxFileBytes: 1 << 20, MaxFiles: 2,
+	})
+	must(t, err)
+	defer j.Close(background)
+	e := *aRequest(0)
+	if n := testing.AllocsPerRun(5000, func() {
+		if _, err := j.Submit(e); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 1 {
+		t.Errorf("%v allocations for each event", n)
+	}
+}

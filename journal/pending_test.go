@@ -57,3 +57,17 @@ func TestQueue(t *testing.T) {
 		})
 	})
 }
+
+// What was filled once is filled again: a queue that has grown allocates no more.
+func TestQueueUsesItsBlocksAgain(t *testing.T) {
+	var q queue
+	p := make([]byte, 3*blockBytes/2)
+	if n := testing.AllocsPerRun(100, func() {
+		q.put(p)
+		q.put(p)
+		q.drop(int64(len(p)))
+		q.drop(int64(len(p)))
+	}); n > 0 {
+		t.Errorf("%v allocations for each round", n)
+	}
+}

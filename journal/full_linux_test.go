@@ -347,3 +347,23 @@ func TestMemoryOfAStuckSink(t *testing.T) {
 		t.Errorf("%v", j)
 	}
 }
+
+// What can hang whoever opens it is not opened; and a file that is no lock is not taken for one.
+func TestOddPaths(t *testing.T) {
+	dir := t.TempDir()
+	fifo, device, occupied := filepath.Join(dir, "fifo"), filepath.Join(dir, "device"), filepath.Join(dir, "occupied")
+	if err := errors.Join(unix.Mkfifo(fifo, 0o600), os.Symlink("/dev/zero", device)); err != nil {
+		t.Fatal(err)
+	}
+	inFile(t, occupied+".lock", "not a lock\n")
+	for path, says := range map[string]string{fifo: "not a regular file but a fifo", device: "not a regular file but a symlink", occupied: "ownerless"} {
+		_, err := Open(path, stormOptions(heirlock.ReclaimStale))
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %s", path, err, says)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 3 {
+		t.Errorf("the directory holds %v, %v", entries, err)
+	}
+}

@@ -1,0 +1,48 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Whatever the bytes of an event, it is refused, or it is one line: strict JSON, without blanks, and the same value.
+func FuzzEncode(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"a":1,"a":2}`, " [1 ,\n2]\r\n", `"` + "\xff" + `"`, `"\ud800"`, "\"a\x00\"", `1e999`, `-0`, "{\"a\":\t{\"b\" : [ ] } }", `null null`,
+		`"<&>\u2028"`, "\ufeff1", `[[[[[[[[]]]]]]]]`, ``, `tru`, `"` + "\u2028" + `"`,
+	} {
+		f.Add([]byte(seed), 100)
+		f.Add([]byte(seed), 3)
+	}
+	values := encoder[jsontext.Value]{}
+	texts := encoder[string]{}
+	f.Fuzz(func(t *testing.T, data []byte, most int) {
+		most = max(1, most%1000)
+		values.out.most, texts.out.most = most, most
+		want := jsontext.Value(bytes.Clone(data))
+		err := want.Format() // without escapes that are not needed
+		valid := err == nil && want.IsValid() && len(data) > 0
+		text, reason, cause := values.encode(data, nil)
+		switch {
+		case reason == nil && !(valid && bytes.Equal(text, want) && len(text) <= most && !bytes.Contains(text, []byte("\n"))):
+			t.Errorf("%q became %q, want %q (%v)", data, text, want, err)
+		case reason == ErrInvalid && (valid || cause == nil) && len(data) > 0:
+			t.Errorf("%q: %v, but it is valid", data, cause)
+		case reason == ErrOversized && valid && len(want) <= most:
+			t.Errorf("%q: oversized with %d bytes of %d", data, len(want), most)
+		}
+		var back string
+		text, reason, _ = texts.encode(string(data), nil)
+		switch {
+		case reason == nil && (!utf8.Valid(data) || len(text) > most || json.Unmarshal(text, &back) != nil || back != string(data)):
+			t.Errorf("%q became %q", data, text)
+		case reason != nil && errors.Is(reason, ErrInvalid) == utf8.Valid(data) && len(data)+2 <= most/6:
+			t.Errorf("%q: %v", data, reason)
+		}
+	})
+}

@@ -132,6 +132,16 @@ func TestGenerationsEachOnce(t *testing.T) {
 	}
 	// Two journals in one call: each begins where it begins.
 	other := inFile(t, filepath.Join(dir, "other"), frameText(epochB, 99, "0"))
+	var journals []string
+	for rec, err := range Read(t.Context(), []string{path, other}, ReadOptions[jsontext.Value]{Generations: true}) {
+		if err != nil || rec.Gap != nil {
+			t.Error(told(rec), err)
+		}
+		journals = append(journals, rec.Epoch[:1])
+	}
+	if strings.Join(journals, "") != "000007" {
+		t.Errorf("read epochs %q", journals)
+	}
 	if report, err := Verify(t.Context(), []string{path, other}, ReadOptions[jsontext.Value]{Generations: true}); err != nil || report.Frames != 6 || report.Gaps != 0 || report.Epochs != 2 {
 		t.Errorf("verified two %+v, %v", report, err)
 	}

@@ -102,6 +102,8 @@ func (s *shelf) beyond() ([]string, error) {
 		}
 		if n > 0 && n >= int64(s.files) {
 			names = append(names, name)
+		} else {
+			s.highest = int(n) // they come in order
 		}
 	}
 	return names, nil

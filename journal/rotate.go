@@ -51,7 +51,7 @@ func (s *shelf) shift() (moved []int, err error) {
 			break
 		}
 	}
-	s.names = true
+	s.names, s.highest = true, max(s.highest, free)
 	if _, found, err := s.regular(s.generation(free)); err != nil {
 		return nil, err
 	} else if found {

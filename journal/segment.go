@@ -25,6 +25,7 @@ type shelf struct {
 	open        bool
 	temporaries bool // unnamed files are not to be had here
 
+	highest   int  // the highest number that a generation has, or had
 	retained  int  // the active file and its generations
 	oversized int  // of them, those over the bound: an older, larger one left them
 	unsynced  int  // rotations since the last sync
@@ -166,7 +167,7 @@ func (s *shelf) publish(n kernel.Newborn) error {
 // count looks at the retained files.
 func (s *shelf) count() error {
 	s.retained, s.oversized = 0, 0
-	for n := range s.files {
+	for n := range s.highest + 1 {
 		st, found, err := s.regular(s.generation(n))
 		if err != nil {
 			return err

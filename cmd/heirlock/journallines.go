@@ -186,8 +186,10 @@ func whyRefused(err error) string {
 	return fmt.Sprintf("%v: %v", refused.Reason, cause)
 }
 
-// isBlank: JSON has no other blanks.
-func isBlank(line []byte) bool { return len(bytes.TrimLeft(line, " \t\r")) == 0 }
+// isBlank: JSON has no other blanks. Most lines are told by their first byte.
+func isBlank(line []byte) bool {
+	return len(line) == 0 || line[0] <= ' ' && len(bytes.TrimLeft(line, " \t\r")) == 0
+}
 
 // wrap makes an event of any line.
 func (in *intake) wrap(line []byte) []byte {

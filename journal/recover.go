@@ -9,8 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// generationsMost bounds MaxFiles, and with it what is taken for a generation of an older, larger MaxFiles: a file with the
-// date for a suffix is none.
+// generationsMost bounds MaxFiles: see generationNumber.
 const generationsMost = 1_000_000
 
 // errTornTail: with one file, to rotate it would be to remove it, and to append to it would glue a frame to the torn one.
@@ -93,9 +92,6 @@ func (s *shelf) beyond() ([]string, error) {
 	}
 	var names []string
 	for _, n := range numbers {
-		if n >= generationsMost {
-			continue
-		}
 		name := generationName(s.name, n)
 		if _, _, err := s.regular(name); err != nil {
 			return nil, err

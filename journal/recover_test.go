@@ -177,3 +177,35 @@ func TestExactlyFull(t *testing.T) {
 		t.Errorf("behind the full one: %v, %v", j, err)
 	}
 }
+
+// A rename that was made of link and unlink, and cut short between them, is ended: no number is lost to it.
+func TestRenameCutShort(t *testing.T) {
+	for _, c := range []struct {
+		twice string            // has a second name, with the next higher number
+		want  map[string]string // afterwards
+	}{
+		{"", map[string]string{"": "", ".1": oldFrame(1), ".3": oldFrame(3)}},
+		{".1", map[string]string{"": oldFrame(1), ".2": oldFrame(2), ".3": oldFrame(3)}},
+	} {
+		path := filepath.Join(t.TempDir(), "j")
+		opts := small()
+		opts.MaxFiles = 4
+		next := ".1"
+		must(t, os.WriteFile(path, []byte(oldFrame(1)), 0o600))
+		if c.twice == ".1" {
+			must(t, os.WriteFile(path+".1", []byte(oldFrame(2)), 0o600))
+			next = ".2"
+		}
+		must(t, os.Link(path+c.twice, path+next))
+		must(t, os.WriteFile(path+".3", []byte(oldFrame(3)), 0o600))
+		j := open(t, path, opts)
+		for suffix, want := range c.want {
+			if got := content(t, path+suffix); got != want {
+				t.Errorf("j%s: %q, want %q", suffix, got, want)
+			}
+		}
+		if s := j.Status(); len(names(t, path)) != 3 || s.RetainedFiles != 3 || s.Rotations != 0 {
+			t.Errorf("the directory holds %q: %v", names(t, path), j)
+		}
+	}
+}

@@ -3,10 +3,13 @@ package journal
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/heirlock/heirlock"
 )
 
 // eventually waits for something that another goroutine is about to do.
@@ -135,5 +138,30 @@ func TestWaitsAreCutShort(t *testing.T) {
 	}
 	if s := j.Status(); s.State != stateClosed || s.Written != 1 {
 		t.Errorf("status %v", j)
+	}
+}
+
+// The lock is looked at by its name before each batch, whatever its watch has seen.
+func TestLockIsLookedAt(t *testing.T) {
+	path := filepath.Join(inMemory(t), "j")
+	j, err := prepare(path, stormOptions(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Submit(item{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path + ".lock"); err != nil {
+		t.Fatal(err)
+	}
+	if phase, err := j.writer.batch(); phase != phaseLock || !errors.Is(err, heirlock.ErrLost) {
+		t.Errorf("phase %s, %v", phase, err)
+	}
+	if st, err := os.Stat(path); err != nil || st.Size() > 0 {
+		t.Errorf("written without the lock: %v, %v", st, err)
+	}
+	go j.writer.run()
+	if err := j.Close(context.Background()); !errors.Is(err, heirlock.ErrLost) {
+		t.Errorf("close: %v", err)
 	}
 }

@@ -143,7 +143,7 @@ func openPaths(paths []string, generations bool) (files []openFile, err error) {
 			files = nil
 		}
 	}()
-	for i, path := range paths {
+	for _, path := range paths {
 		p, err := locate(path)
 		if err != nil {
 			return files, err
@@ -154,7 +154,6 @@ func openPaths(paths []string, generations bool) (files []openFile, err error) {
 		} else {
 			var f openFile
 			f, err = p.open(p.name)
-			f.first = i == 0
 			some = []openFile{f}
 		}
 		p.dir.Close()

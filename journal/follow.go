@@ -70,21 +70,16 @@ func (f *follower[T]) look() error {
 			return nil
 		}
 	}
-	met := false
 	newer, err := f.place.generations(func(st kernel.Stat) bool {
 		same := func(o openFile) bool { return o.stat.SameFile(st) }
 		i := slices.IndexFunc(f.before, same)
 		if i >= 0 {
 			f.forget(i + 1)
 		}
-		met = i >= 0 || slices.ContainsFunc(f.queue, same)
-		return met
+		return i >= 0 || slices.ContainsFunc(f.queue, same)
 	})
 	if err != nil {
 		return err
-	}
-	if !met {
-		f.forget(0)
 	}
 	slices.Reverse(newer)
 	if len(newer) > 0 && len(f.queue) == 0 {

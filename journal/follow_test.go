@@ -342,7 +342,10 @@ func TestFollowUntilCancelled(t *testing.T) {
 		"timed out":          {func(cancel context.CancelCauseFunc) { cancel(context.DeadlineExceeded) }, context.DeadlineExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRotor(t, 2, 3)
+			r := newRotor(t, 0, 3)
+			r.head = 40 // what was before was rotated away
+			r.rotate()
+			r.rotate()
 			other := inFile(t, filepath.Join(t.TempDir(), "other"), frameText(epochB, 9, "0"))
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
@@ -362,7 +365,7 @@ func TestFollowUntilCancelled(t *testing.T) {
 			got = append(got, <-records)
 			r.rotate()
 			got = append(got, <-records)
-			expect(t, got, "other 1 0: frame 7d3e1c9a 9 0 bytes=90", frameTold("j.1", 1, 0, 1), frameTold("j", 1, 0, 2), frameTold("j", 1, 0, 3), frameTold("j", 1, 0, 4))
+			expect(t, got, "other 1 0: frame 7d3e1c9a 9 0 bytes=90", frameTold("j.1", 1, 0, 41), frameTold("j", 1, 0, 42), frameTold("j", 1, 0, 43), frameTold("j", 1, 0, 44))
 			c.end(cancel)
 			if err := <-done; err != c.want {
 				t.Errorf("ended with %v, want %v", err, c.want)

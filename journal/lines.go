@@ -19,7 +19,8 @@ type openFile struct {
 	path string // as it was given, or found
 	file kernel.File
 	stat kernel.Stat // at open; it is read up to the size in it
-	// first: the oldest file of a journal. What was before it, was rotated away: sequences begin where they begin.
+	// first: another journal begins with this file, its oldest. What was before it, was rotated away: sequences begin
+	// where they begin.
 	first bool
 }
 

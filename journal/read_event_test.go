@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -94,9 +95,14 @@ func TestVerifyValidates(t *testing.T) {
 	}
 	path := inFile(t, filepath.Join(t.TempDir(), "j"), content)
 	asked, told := 0, int64(0)
+	var inside atomic.Int32
 	report, err := Verify(t.Context(), []string{path}, ReadOptions[jsontext.Value]{
 		Validate: func(v jsontext.Value) error {
-			asked++ // the race detector would see a second goroutine
+			if asked++; inside.Add(1) != 1 {
+				t.Error("two at a time")
+			}
+			defer inside.Add(-1)
+			runtime.Gosched()
 			if len(v) == 3 {
 				panic("three digits")
 			}
@@ -142,6 +148,9 @@ func TestVerifyBrokenOff(t *testing.T) {
 		t.Errorf("went on: %v", err)
 	}()
 	stacks := make([]byte, 1<<20)
+	if strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "(*lines).next") {
+		t.Error("it still reads")
+	}
 	for strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "(*inspection).cut") {
 		runtime.Gosched() // it is on its way out; if it were not, the test would not end
 	}

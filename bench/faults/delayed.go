@@ -23,6 +23,11 @@ func (s *stage) delayedAt(onePath, otherPath string) (outcome, error) {
 	if err := s.leaveDead(onePath); err != nil {
 		return outcome{}, err
 	}
+	if s.age == 5*time.Minute { // liblockfile refuses at its first look, whatever the age
+		if _, err := s.contend(onePath); err != nil {
+			return outcome{}, err
+		}
+	}
 	trace := []string{"strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=unlink,unlinkat,rmdir", "-e", "inject=unlink,unlinkat,rmdir:delay_enter=2000000"}
 	one, err := s.start(append(trace, s.hold(onePath, []string{s.self, ":work"})...), nil)
 	if err != nil {

@@ -122,7 +122,7 @@ func (l *locker) need(program string) {
 // script is a lock that one command takes and another gives back, as shell scripts use it.
 func script(name, form, apt, take, give string, age time.Duration) *locker {
 	argv := func(path string, work []string) []string {
-		return append([]string{"sh", "-c", take + ` || exit 75; "$@"; code=$?; ` + give + `; exit $code`, path}, work...)
+		return append([]string{"sh", "-c", take + ` || exit $?; "$@"; code=$?; ` + give + `; exit $code`, path}, work...)
 	}
 	l := &locker{name: name, form: form, group: groupRecord, hold: argv, try: argv, install: apt, age: age, plant: plantAged}
 	l.need(strings.Fields(take)[0])

@@ -41,7 +41,9 @@ func main() {
 	flag.BoolVar(&o.verbose, "v", false, "print what each contender said")
 	flag.DurationVar(&o.soak, "soak", 0, "run a farm of processes for so long instead of the matrix")
 	flag.Parse()
-	o.write = o.only == "" && o.rows == "" && o.cli == ""
+	if o.write = o.only == "" && o.rows == "" && o.cli == ""; o.write {
+		racerTime *= 2
+	}
 	os.Exit(run(o))
 }
 
@@ -60,7 +62,7 @@ func run(o options) int {
 		return 2
 	}
 	if o.soak > 0 {
-		return soak(base, self, o.soak)
+		return soak(base, self, cli, o.soak)
 	}
 	return matrix(o, base, self, cli)
 }
@@ -159,6 +161,9 @@ func cellOf(sc *scenario, l *locker, base, self string) (c cell) {
 	}
 	s.close()
 	os.RemoveAll(dir)
+	if _, ok := err.(cannotLock); ok {
+		return cell{outcome: outcome{Word: cannot, Note: shorten(err.Error(), 160)}, wrong: l.ours()}
+	}
 	if err != nil {
 		_, here := err.(notHere)
 		return cell{outcome: outcome{Word: notRun, Note: shorten(err.Error(), 160)}, wrong: l.ours() && !here}

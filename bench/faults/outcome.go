@@ -15,7 +15,8 @@ const (
 	double   = "two holders" // the owner is at work, and the contender was let in
 	takes    = "takes"       // there is no owner: it went over what lay there
 	leaves   = "leaves alone"
-	harms    = "harms" // it changed or made a file that is not the lock
+	harms    = "harms"       // it changed or made a file that is not the lock
+	cannot   = "cannot lock" // it did not take a lock that nobody had
 	notRun   = "not run"
 	absent   = "–" // this locker has no such case
 )

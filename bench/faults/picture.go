@@ -24,6 +24,7 @@ var colours = []struct{ word, fill, letter string }{
 	{takes, "#8a8f98", "T"},
 	{wedges, "#d9902f", "W"},
 	{double, "#d0342c", "2"},
+	{cannot, "#8a8f98", "E"},
 	{harms, "#a1239b", "H"},
 	{notRun, "none", "·"},
 	{absent, "none", "–"},

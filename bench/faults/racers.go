@@ -16,8 +16,9 @@ const (
 	racerCount  = 64
 	racerTries  = 5
 	racerRounds = 30
-	racerTime   = 7 * time.Second
 )
+
+var racerTime = 7 * time.Second // for each locker
 
 // racer contends, at every line it reads, until one attempt let it in or it has tried often enough. Its argument is the
 // locker's command as JSON, or the word of a library, with the path and the file of the critical section.

@@ -67,6 +67,12 @@ it left out). No cell is written by hand. The exit status is 0 only if heirlock 
 
 ![the matrix](fault-matrix.svg)
 
+Two more proofs are the same command: ` + "`go -C bench run ./faults -broken`" + ` takes one rule at a time out of heirlock (no flock at
+the removal, absence believed across namespaces, state Z believed, the guard taken over, age) and requires that a row of this
+matrix shows two holders; ` + "`go -C bench run ./faults -soak 10m`" + ` lets processes lock, write journals, be killed, stopped and
+restarted in containers on ext4, xfs, btrfs, tmpfs and overlay, and gives an account of every acquisition and frame.
+` + "`-only heirlock`" + ` runs heirlock alone, within two minutes.
+
 `)
 	fmt.Fprintf(&b, "Run on %s, on %s.\n\n", time.Now().UTC().Format("2006-01-02"), machine())
 	b.WriteString(`Every case is a real process, with real signals, namespaces and mounts. What a cell says is decided by who is alive (pidfds
@@ -79,6 +85,7 @@ held by the test) and who was let in, not by what a lock says of itself.
 | **two holders** | the owner is at work, and the contender was let in beside it |
 | wedges | the owner is dead, the contender was not let in |
 | leaves alone, takes, **harms** | nobody owns what lies there: it was left alone; it was locked over; a file that is not the lock was made or changed |
+| cannot lock | it did not take a lock that nobody had |
 | says who | the refusal names the owner's process |
 | hangs | no answer to a single attempt within 10 s |
 

@@ -26,7 +26,7 @@ func init() {
 	}
 	roles = map[string]func(args []string) int{
 		":work": work, ":leaderless": leaderless, ":got": got, ":daemon": daemon, ":linger": linger,
-		":lib": library, ":section": section, ":racer": racer,
+		":lib": library, ":section": section, ":racer": racer, ":farmer": farmer, ":farmhand": farmhand,
 	}
 }
 

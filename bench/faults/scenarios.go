@@ -135,15 +135,7 @@ func (s *stage) stoppedAt(ownerPath, path string) (outcome, error) {
 			return outcome{}, errors.New("the owner does not stop")
 		}
 	}
-	var a attempt
-	for range 2 { // liblockfile takes the second time
-		if err := s.grow(ownerPath); err != nil {
-			return outcome{}, err
-		}
-		if a, err = s.contend(path); err != nil || a.in {
-			break
-		}
-	}
+	a, err := s.contendAged(ownerPath, path)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -183,7 +175,15 @@ func wrapperKilled(s *stage) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	return ofLive(c, pid, a)
+	o, err := ofLive(c, pid, a)
+	if err != nil || a.in || s.age == 0 {
+		return o, err
+	}
+	if a, err = s.contendAged(s.path, s.path); err == nil && a.in { // nobody refreshes it any more
+		o, err = ofLive(c, pid, a)
+		o.Note = "after " + s.age.String()
+	}
+	return o, err
 }
 
 func daemonLeft(s *stage) (outcome, error) {

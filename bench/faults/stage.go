@@ -25,6 +25,11 @@ type notHere string
 
 func (e notHere) Error() string { return string(e) }
 
+// cannotLock says that a locker did not take a lock that nobody had.
+type cannotLock string
+
+func (e cannotLock) Error() string { return string(e) }
+
 func (s *stage) later(f func()) { s.undo = append(s.undo, f) }
 
 func (s *stage) close() {
@@ -50,7 +55,11 @@ func (s *stage) owner(path, role string, prefix ...string) (*crew, error) {
 		return nil, err
 	}
 	if _, err := c.await("HELD", 3*patience); err != nil {
-		return nil, fmt.Errorf("no owner: %w", err)
+		if errors.Is(err, errHung) {
+			return nil, fmt.Errorf("no owner: %w", err)
+		}
+		c.reap()
+		return nil, cannotLock(fmt.Sprintf("exit status %d: %s", c.cmd.ProcessState.ExitCode(), c.words()))
 	}
 	return c, c.follow()
 }
@@ -91,19 +100,24 @@ func (s *stage) dead(pid int, prefix ...string) (outcome, error) {
 	if o.Word != wedges || s.age == 0 {
 		return o, nil
 	}
-	for range 2 { // liblockfile takes the second time
-		if err := s.grow(s.path); err != nil {
-			return outcome{}, err
-		}
-		if a, err = s.contend(s.path, prefix...); err != nil {
-			return outcome{}, err
-		}
-		if a.in {
-			o.Note = "until " + s.age.String() + " have passed"
-			return o, nil
+	if a, err = s.contendAged(s.path, s.path, prefix...); a.in {
+		o.Note = "until " + s.age.String() + " have passed"
+	}
+	return o, err
+}
+
+// contendAged makes two attempts on a lock that has become old. liblockfile takes it at the second one, once the first has
+// read it.
+func (s *stage) contendAged(ownerPath, path string, prefix ...string) (a attempt, err error) {
+	if err = s.grow(ownerPath); err != nil {
+		return
+	}
+	for range 2 {
+		if a, err = s.contend(path, prefix...); err != nil || a.in {
+			break
 		}
 	}
-	return o, nil
+	return
 }
 
 // grow makes the lock as old as its locker's threshold, and a minute.

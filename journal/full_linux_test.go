@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -84,6 +85,70 @@ func TestShortWriteIsCutBack(t *testing.T) {
 	}
 	if code := a.wait(); code != 0 {
 		t.Errorf("exit status %d", code)
+	}
+}
+
+// tornRole is limitedRole whose file cannot be cut either: ftruncate is answered with EIO, seccomp(2), for the main thread, on
+// which the writer is driven by hand.
+func tornRole(args []string) int {
+	signalIgnored()
+	j, err := prepare(args[0], stormOptions(heirlock.ReclaimStale))
+	if err != nil {
+		fmt.Println("error", err)
+		return 1
+	}
+	prog := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // struct seccomp_data: nr
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_FTRUNCATE, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EIO)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	filter := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
+	err = errors.Join(
+		unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
+		unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&filter)), 0, 0),
+		unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 1000, Max: unix.RLIM_INFINITY}),
+	)
+	for range 12 {
+		_, submitErr := j.Submit(item{})
+		err = errors.Join(err, submitErr)
+	}
+	if err != nil {
+		fmt.Println("error", err)
+		return 1
+	}
+	j.writer.drain()
+	j.writer.over()
+	j.writer.finish()
+	fmt.Println(j)
+	return 0
+}
+
+// What cannot be cut back stays torn and is counted, and no frame follows it; the next open keeps it and begins a file.
+func TestTornWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	a := play(t, "torn", path)
+	status := a.expect("")
+	opts := stormOptions(heirlock.Refuse)
+	now := look(t, path, opts)
+	if code := a.wait(); code != 0 || now.torn != 1 || len(now.frames) < 5 {
+		t.Errorf("exit status %d, %d frames, %d torn", code, len(now.frames), now.torn)
+	}
+	for _, want := range []string{
+		`"state":"failed"`, `"accepted":12,"refused":0`, fmt.Sprintf(`"written":%d,"failed":%d,`, len(now.frames), 12-len(now.frames)),
+		`"partialTails":1`, `"currentBytes":1000,`, "file too large", "ftruncate",
+	} {
+		if !strings.Contains(status, want) {
+			t.Errorf("no %s in %s", want, status)
+		}
+	}
+	j, err := Open(path, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close(context.Background())
+	if s := j.Status(); s.PartialTails != 1 || s.Rotations != 1 || s.Recovery.Anomalies != 1 || s.CurrentBytes != 0 {
+		t.Errorf("status %v", j)
 	}
 }
 

@@ -85,6 +85,9 @@ func (p plan) failedAt(t *testing.T, at string, c call, errno string) (end strin
 	if !ok || errno == "EINTR" && end != "fine" {
 		t.Errorf("it ended with %d, %s", code, end)
 	}
+	if _, err := os.Lstat(path); err != nil && (end == phaseRotation || end == "error") {
+		t.Errorf("a rotation was not undone: %v", err)
+	}
 	if _, err := os.Lstat(path + ".lock"); err == nil && !c.unlocks() {
 		t.Error("the lock was not given back")
 	}

@@ -27,8 +27,8 @@ import (
 // n-th call of one kind. What it does before the journal is opened is behind an access(2) of "@open".
 
 func init() {
-	roles["steps"] = stepsRole
-	if os.Getenv(roleVariable) == "steps" {
+	roles["steps"], roles["torn"] = stepsRole, tornRole
+	if role := os.Getenv(roleVariable); role == "steps" || role == "torn" {
 		runtime.LockOSThread() // an init function runs on the main thread, and strace counts calls by thread
 	}
 }
@@ -369,5 +369,8 @@ func TestSyncReachesEveryFile(t *testing.T) {
 	want := "openat j.1\nfstat\nfdatasync\nclose\nnewfstatat j.2\nopenat j.2\nfstat\nfdatasync\nclose\nfdatasync\nopenat .\nfsync\nclose\n"
 	if strings.Count(all.String(), want) != 1 {
 		t.Errorf("not in the calls:\n%swant\n%s", &all, want)
+	}
+	if lock := "pwrite64\nfdatasync\nlinkat j.lock\n"; !strings.Contains(all.String(), lock) {
+		t.Errorf("the lock is not durable, in the calls:\n%swant\n%s", &all, lock)
 	}
 }

@@ -23,6 +23,7 @@ func (s *stage) delayedAt(onePath, otherPath string) (outcome, error) {
 	if err := s.leaveDead(onePath); err != nil {
 		return outcome{}, err
 	}
+	pid := s.nameOr(onePath, 0)
 	if s.age == 5*time.Minute { // liblockfile refuses at its first look, whatever the age
 		if _, err := s.contend(onePath); err != nil {
 			return outcome{}, err
@@ -37,17 +38,17 @@ func (s *stage) delayedAt(onePath, otherPath string) (outcome, error) {
 	var other attempt
 	for end := time.Now().Add(s.limit()); !other.in && time.Now().Before(end); {
 		if _, err := one.await("HELD", time.Millisecond); !errors.Is(err, errHung) {
-			return s.delayedWinner(one, other, err)
+			return s.delayedWinner(one, other, pid, err)
 		}
 		if other, err = s.contend(otherPath); err != nil {
 			return outcome{}, err
 		}
 	}
 	_, err = one.await("HELD", s.limit())
-	return s.delayedWinner(one, other, err)
+	return s.delayedWinner(one, other, pid, err)
 }
 
-func (s *stage) delayedWinner(one *crew, other attempt, oneErr error) (outcome, error) {
+func (s *stage) delayedWinner(one *crew, other attempt, pid int, oneErr error) (outcome, error) {
 	said := shorten(one.words(), 200)
 	if oneErr == nil {
 		if err := one.follow(); err != nil {
@@ -60,7 +61,7 @@ func (s *stage) delayedWinner(one *crew, other attempt, oneErr error) (outcome, 
 	if oneErr == nil || other.in {
 		return outcome{Word: recovers, Said: said}, nil
 	}
-	return outcome{Word: wedges, Waits: errors.Is(oneErr, errHung), Said: said}, nil
+	return outcome{Word: wedges, Who: pid != 0 && attempt{crew: one}.names(pid), Waits: errors.Is(oneErr, errHung), Said: said}, nil
 }
 
 // removals are the numbers of unlink(2), unlinkat(2) and rmdir(2), and which argument is the name.

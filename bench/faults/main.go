@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -52,6 +53,10 @@ func run(o options) int {
 		fmt.Println("verdict: nothing was run: namespaces, mounts and process numbers need root")
 		return 2
 	}
+	if err := apart(); err != nil {
+		fmt.Println("verdict: nothing was run:", err)
+		return 2
+	}
 	if o.broken {
 		return breakAll(o)
 	}
@@ -65,6 +70,23 @@ func run(o options) int {
 		return soak(base, self, cli, o.soak)
 	}
 	return matrix(o, base, self, cli)
+}
+
+// apart starts the command once more in a mount namespace of its own: its mounts go with it, however it ends.
+func apart() error {
+	if os.Getenv("FAULTS_APART") != "" {
+		return nil
+	}
+	unshare, err := exec.LookPath("unshare")
+	if err != nil {
+		return notHere("unshare is not installed (apt-get install util-linux)")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	argv := append([]string{unshare, "--mount", "--propagation", "private", self}, os.Args[1:]...)
+	return syscall.Exec(unshare, argv, append(os.Environ(), "FAULTS_APART=1"))
 }
 
 // prepare makes a directory that every user can reach, with a copy of this command and the heirlock command in it.

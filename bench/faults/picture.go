@@ -12,19 +12,19 @@ import (
 const (
 	cellWidth  = 34
 	cellHeight = 20
-	leftWidth  = 210
+	leftWidth  = 236
 	topHeight  = 150
 	legendRoom = 46
 )
 
 var colours = []struct{ word, fill, letter string }{
-	{recovers, "#2e9e5b", "R"},
-	{refuses, "#3b82c4", "F"},
-	{leaves, "#3b82c4", "L"},
-	{takes, "#8a8f98", "T"},
-	{wedges, "#d9902f", "W"},
+	{recovers, "#1f883d", "R"},
+	{refuses, "#2f6fb5", "F"},
+	{leaves, "#2f6fb5", "L"},
+	{takes, "#6e7681", "T"},
+	{wedges, "#b36b00", "W"},
 	{double, "#d0342c", "2"},
-	{cannot, "#8a8f98", "E"},
+	{cannot, "#6e7681", "E"},
 	{harms, "#a1239b", "H"},
 	{notRun, "none", "·"},
 	{absent, "none", "–"},

@@ -100,7 +100,10 @@ held by the test) and who was let in, not by what a lock says of itself.
 
 // expectations says where heirlock owes a refusal of the dead.
 func (t *table) expectations(b *strings.Builder) {
-	b.WriteString("Where heirlock owes *wedges*, the evidence does not reach the owner, so it refuses, says who and why, and leaves the word to\nan operator (`heirlock reclaim --id`):\n\n")
+	b.WriteString(`Where heirlock owes *wedges*, the evidence does not reach the owner, or says that something which it handed the lock to may
+still be at work. It then refuses, says who and why, and leaves the word to an operator (` + "`heirlock reclaim --id`" + `):
+
+`)
 	for _, sc := range t.rows {
 		var who []string
 		for _, l := range t.columns {

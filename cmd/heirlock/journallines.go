@@ -48,8 +48,8 @@ type cutter struct {
 	over bool   // and that is too long
 }
 
-// next takes a line off the chunk; done is false if the chunk ends within it. The text is valid until the next call, and
-// nothing if the line is too long.
+// next takes a line off the chunk; done is false if the chunk ends within it. The text is valid until the next call; that
+// of a line that is too long says nothing.
 func (c *cutter) next(chunk []byte) (text []byte, over bool, rest []byte, done bool) {
 	i := bytes.IndexByte(chunk, '\n')
 	if i >= 0 && len(c.part) == 0 && !c.over {
@@ -62,9 +62,7 @@ func (c *cutter) next(chunk []byte) (text []byte, over bool, rest []byte, done b
 	if i >= 0 {
 		piece = chunk[:i]
 	}
-	if c.over = c.over || len(c.part)+len(piece) > c.most; c.over {
-		c.part = nil
-	} else {
+	if c.over = c.over || len(c.part)+len(piece) > c.most; !c.over {
 		c.part = append(c.part, piece...)
 	}
 	if i < 0 {

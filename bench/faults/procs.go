@@ -184,7 +184,7 @@ func (c *crew) close() {
 func startAs(pid int, argv []string) (*exec.Cmd, error) {
 	for range 2000 {
 		if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(strconv.Itoa(pid-1)), 0); err != nil {
-			return nil, err
+			return nil, notHere(err.Error())
 		}
 		cmd := exec.Command(argv[0], argv[1:]...)
 		if err := cmd.Start(); err != nil {

@@ -252,38 +252,13 @@ hold:
     } unless {
         atomic { killed[me] -> killed[me] = 0; seen = 0; ans = 0; lost = 0 }
     };
-    goto life
-}
-
-/* SIGKILL, between any two steps of whoever. */
-active proctype killer() {
-#ifdef KILLS
-    byte kills = KILLS;
-#define MAY_KILL(p) (kills > 0 && !killed[p])
-#define SPEND kills--
-#else
-#define MAY_KILL(p) !killed[p]  /* nothing counts them, so without a bound the states stay finite */
-#define SPEND skip
+    if
+    :: goto life
+#ifdef LIVE
+    :: me == 2                  /* never comes back: the other one is enough */
 #endif
-    do
-    :: atomic { MAY_KILL(1) -> printf("A is killed\n"); SPEND; die(1); killed[1] = 1 }
-    :: atomic { MAY_KILL(2) -> printf("B is killed\n"); SPEND; die(2); killed[2] = 1 }
-#if N > 2
-    :: atomic { MAY_KILL(3) -> printf("C is killed\n"); SPEND; die(3); killed[3] = 1 }
-#endif
-    od
+    fi
 }
-
-#ifdef ORPHANS
-/* The command of a wrapper that was killed: it works on, and ends. */
-active proctype orphan() {
-    do
-    :: atomic {
-           child != 0 -> holders--; UNLOCK(child); tmp = child; child = 0; reap(tmp); tmp = 0
-       }
-    od
-}
-#endif
 
 /* What lies there at the start: nothing, or what dead owners left. */
 init {

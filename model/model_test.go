@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -39,6 +40,7 @@ const (
 var checks = []check{
 	{name: "safe, 3 processes, bounded", protocol: "-DN=3 -DKILLS=1 -DEXECS -DORPHANS", search: bits, bounds: "-m100000 -w23", floor: 1_000_000, long: true},
 	{name: "safe, 2 processes", protocol: "-DEXECS -DORPHANS", search: exhaustive, bounds: "-m500000", floor: 1_000_000},
+	{name: "safe with early files", protocol: "-DEARLY -DPLAIN -DKILLS=0", search: exhaustive, bounds: "-m500000", floor: 400_000, long: true},
 	{name: "safe without a guard", protocol: "-DNO_GUARD -DEXECS -DORPHANS", search: exhaustive, bounds: "-m500000", floor: 150_000},
 	{name: "safe under reclaim-released", protocol: "-DRELEASED -DORPHANS", search: exhaustive, bounds: "-m500000", floor: 500_000, long: true},
 	{name: "safe in two views with a live guard", protocol: "-DTWO_VIEWS -DNO_STALE_GUARD -DKILLS=0 -DEXECS", search: exhaustive, bounds: "-m500000", floor: 50_000, long: true},
@@ -101,6 +103,7 @@ func verify(t *testing.T, c check) (dir, said string) {
 var (
 	errorsFound = regexp.MustCompile(`errors: (\d+)`)
 	stored      = regexp.MustCompile(`(?m)^\s*(\d+) states, stored`)
+	figures     = regexp.MustCompile(`depth reached \d+|elapsed time [\d.]+ seconds`)
 	unreached   = regexp.MustCompile(`unreached in proctype contender[^(]*(?s:.*?)\((\d+) of (\d+) states\)`)
 )
 
@@ -131,11 +134,12 @@ func TestModel(t *testing.T) {
 			t.Parallel()
 			dir, said := verify(t, c)
 			states, found := number(t, said, stored), number(t, said, errorsFound)
+			measured := fmt.Sprintf("%d states, %s", states, strings.Join(figures.FindAllString(said, -1), ", "))
 			if c.fails != "" {
 				if found == 0 || !strings.Contains(said, c.fails) {
 					t.Fatalf("no %q:\n%s", c.fails, said)
 				}
-				t.Logf("%s: FAILS, as it must: %s; %d states\n%s", c.name, c.fails, states, replay(t, dir, c))
+				t.Logf("%s: FAILS, as it must: %s; %s\n%s", c.name, c.fails, measured, replay(t, dir, c))
 				return
 			}
 			if found != 0 {
@@ -145,7 +149,7 @@ func TestModel(t *testing.T) {
 				t.Errorf("only %d states, at least %d are expected: the model does less than it did", states, c.floor)
 			}
 			complete(t, c, said)
-			t.Logf("%s: HOLDS: %d states", c.name, states)
+			t.Logf("%s: HOLDS: %s", c.name, measured)
 		})
 	}
 }

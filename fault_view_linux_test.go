@@ -1,7 +1,9 @@
 package heirlock_test
 
 import (
+	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/heirlock/heirlock"
@@ -45,6 +47,31 @@ func TestFaultOwnerBehindOtherView(t *testing.T) {
 		owner.die(t)
 		judged(t, nobody(), v.contender, "stale gone pid-gone unknown", byLifetime)
 		inherited(t, nobody(), v.contender, heirlock.Options{Policy: heirlock.ReclaimStale}, "pid-gone unknown")
+	})
+}
+
+// A guard that a dead process left in one view is not cleared from the other: two who clear it from both sides share no
+// flock, and the slower would remove the faster one's own guard (model/README.md). A taker in its own view clears it.
+//
+//	owner of guard and lock, view 1:  SIGKILL
+//	taker, view 2:                            refused, for the guard
+//	taker, view 1:                                                   inherits
+func TestFaultDeadGuardOfOtherView(t *testing.T) {
+	views(t, func(t *testing.T, v view) {
+		owner := agentIn(t)
+		owner.own(t, v.owner, heirlock.Options{})
+		owner.own(t, v.owner+".reclaim", heirlock.Options{})
+		owner.die(t)
+		var refused *heirlock.HeldError
+		_, err := heirlock.TryAcquire(v.contender, heirlock.Options{Policy: heirlock.ReclaimStale})
+		if !errors.As(err, &refused) || refused.Diagnosis.Guard == nil || !strings.Contains(refused.Diagnosis.Guard.Cause, "another view") {
+			t.Fatalf("%v, want a refusal for the guard of the other view", err)
+		}
+		want := "pid-gone released"
+		if onFUSE(t, v.owner) {
+			want = "pid-gone unknown"
+		}
+		inherited(t, nobody(), v.owner, heirlock.Options{Policy: heirlock.ReclaimStale}, want)
 	})
 }
 

@@ -38,13 +38,13 @@ func (t *target) forGuard() *target {
 
 // clearGuard removes a guard that its owner cannot be using any more. One of ours, seen through the same view, is free
 // as soon as its flock can be taken: its holder holds that to the end and never hands it on. Any other is judged like
-// a lock, and goes only if its owner is provably gone.
+// a lock, and goes only if its owner is provably gone, and it is not a guard of ours from another view.
 func (t *target) clearGuard(g *grace) error {
 	d, err := t.destroy(t.guardName(), func(d *Diagnosis, seen kernel.Stat, state flockState) bool {
 		if d.State == stateOwnerless {
 			return g != nil && g.guard.over(seen, guardGrace)
 		}
-		return state == flockFree && d.guardAbandoned() || d.reclaimableBy(ReclaimStale)
+		return state == flockFree && d.guardAbandoned() || d.reclaimableBy(ReclaimStale) && !d.elsewhere()
 	})
 	var refused *HeldError
 	switch {
@@ -55,6 +55,9 @@ func (t *target) clearGuard(g *grace) error {
 		if err != nil {
 			return err
 		}
+		if d.State == stateStale && d.elsewhere() {
+			d.Cause = causeElsewhere
+		}
 		lock.Guard, lock.Cause = d, causeGuard
 		return &HeldError{Path: t.path, Diagnosis: lock}
 	}
@@ -64,4 +67,12 @@ func (t *target) clearGuard(g *grace) error {
 // guardAbandoned: a guard that heirlock wrote, whose flock speaks for its owner, and was released.
 func (d *Diagnosis) guardAbandoned() bool {
 	return d.Owner != nil && d.Witness == witnessReleased && d.Owner.Evidence.Witness == witnessFlock && !d.Owner.Evidence.handedOn()
+}
+
+const causeElsewhere = "it was made through another view of this directory (another mount, or overlay's upper directory); a taker there clears it"
+
+// elsewhere: a guard that heirlock made in another view of the directory. Who clears it from here shares no flock with who
+// clears it from there, and the slower of the two would remove the guard that the faster one has made since.
+func (d *Diagnosis) elsewhere() bool {
+	return d.Owner != nil && d.Owner.Evidence.File.FS != "" && !sameView(d.Owner, d.facts)
 }

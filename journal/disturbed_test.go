@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -285,7 +286,7 @@ func TestSecondPath(t *testing.T) {
 	j := open(t, path, small())
 	submit(t, j, 1)
 	must(t, os.Link(path, other))
-	if _, err := journal.Open(other, small()); err == nil || !strings.Contains(err.Error(), "another writer") {
+	if _, err := journal.Open(other, small()); !errors.Is(err, heirlock.ErrHeld) || !strings.Contains(err.Error(), "another writer") {
 		t.Errorf("%v, want another writer", err)
 	}
 	if got := names(t, path); !slices.Equal(got, []string{"j", "other"}) {

@@ -329,8 +329,8 @@ func TestBindMountOfTheFile(t *testing.T) {
 	}
 	shell(t, "mount", "--bind", path, second)
 	defer unix.Unmount(second, unix.MNT_DETACH)
-	if _, err := Open(second, stormOptions(heirlock.Refuse)); !errors.Is(err, errOtherWriter) {
-		t.Errorf("%v, want %v", err, errOtherWriter)
+	if _, err := Open(second, stormOptions(heirlock.Refuse)); !errors.Is(err, otherWriter{}) {
+		t.Errorf("%v, want %v", err, otherWriter{})
 	}
 }
 

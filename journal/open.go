@@ -21,9 +21,9 @@ const (
 // The path is absolute and normal, its parent exists, and what lies there is nothing or a regular file.
 //
 // A lock that is not taken is an error that wraps the *heirlock.HeldError with the owner's identity; nothing has been
-// touched then, nor after any other error about the options, the path, or what lies there. A file that ends within a line
-// is kept as a generation, and the epoch begins a file of its own; with MaxFiles 1 that is an error, and nothing is
-// removed.
+// touched then, nor after any other error about the options, the path, or what lies there. A file that somebody writes by
+// another path is a heirlock.ErrHeld too. A file that ends within a line is kept as a generation, and the epoch begins a file
+// of its own; with MaxFiles 1 that is an error, and nothing is removed.
 func Open[T any](path string, opts Options[T]) (*Journal[T], error) {
 	j, err := prepare(path, opts)
 	if err != nil {

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"time"
 
+	"github.com/heirlock/heirlock"
 	"github.com/heirlock/heirlock/internal/kernel"
 )
 
@@ -34,16 +36,22 @@ type shelf struct {
 
 const temporaryPrefix = ".heirlock-"
 
-// errOtherWriter: the lock is ours, and yet somebody writes.
-var errOtherWriter = errors.New("the file has another writer")
+// otherWriter: the lock is ours, and yet somebody writes, by another path to the file.
+type otherWriter struct{}
+
+func (otherWriter) Error() string        { return "the file has another writer" }
+func (otherWriter) Is(target error) bool { return target == heirlock.ErrHeld }
 
 // generation is the name of the n-th generation, 0 for the active file.
 func (s *shelf) generation(n int) string { return generationName(s.name, int64(n)) }
 
 func (s *shelf) pathError(op, name string, err error) error {
 	var p *fs.PathError
+	var call *os.SyscallError
 	if errors.As(err, &p) {
 		op, err = p.Op, p.Err
+	} else if errors.As(err, &call) {
+		op, err = call.Syscall, call.Err
 	}
 	return &fs.PathError{Op: op, Path: s.prefix + name, Err: err}
 }
@@ -62,7 +70,7 @@ func (s *shelf) regular(name string) (st kernel.Stat, found bool, err error) {
 	return st, true, nil
 }
 
-// take opens the file that a look has found at the path, and makes it the active one. errOtherWriter if its flock is held: a
+// take opens the file that a look has found at the path, and makes it the active one. otherWriter if its flock is held: a
 // child that was just forked holds it until its exec, so there are some looks.
 func (s *shelf) take(seen kernel.Stat) error {
 	f, st, err := s.dir.OpenAppend(s.name, seen)
@@ -82,7 +90,7 @@ func (s *shelf) take(seen kernel.Stat) error {
 		err = nil // the lock beside it is what counts
 	}
 	if errors.Is(err, kernel.ErrLocked) {
-		err = errOtherWriter
+		err = otherWriter{}
 	}
 	if err != nil {
 		f.Close()

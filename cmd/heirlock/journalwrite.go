@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -103,7 +102,7 @@ func (f *writeFlags) write(path string) error {
 	ends := endSignals() // from before the lock is taken: it must not stay behind
 	j, err := journal.Open(path, opts)
 	if err != nil {
-		return notOpened(err)
+		return &exitError{statusOf(err), err}
 	}
 	in := &intake{journal: j, cutter: cutter{most: int(f.maxEvent)}, raw: f.raw}
 	read := in.take(readChunks(os.Stdin), ends, failed)
@@ -122,15 +121,6 @@ func endSignals() <-chan os.Signal {
 	signal.Ignore(syscall.SIGHUP)
 	signal.Notify(make(chan os.Signal, 1), jobctl.BrokenPipe)
 	return caught
-}
-
-// notOpened is the exit status of an error of Open.
-func notOpened(err error) error {
-	code := statusOf(err)
-	if strings.HasSuffix(err.Error(), "the file has another writer") {
-		code = exitHeld
-	}
-	return &exitError{code, err}
 }
 
 // finish drains and closes, says how it went, and is the exit status.

@@ -25,8 +25,10 @@
 #else
 #define MAY_LOCK (rec[fd[me]] == DEAD)
 #endif
-#if defined(NO_FLOCK) || defined(TWO_VIEWS)
+#if defined(NO_FLOCK) || defined(ANY_VIEW)
 #define MAY_GUARD (rec[fd[me]] == DEAD)
+#elif defined(TWO_VIEWS)
+#define MAY_GUARD (view[fd[me]] == (me & 1))    /* guard.go elsewhere: from its own view only */
 #else
 #define MAY_GUARD true
 #endif
@@ -271,6 +273,9 @@ init {
         :: true
 #ifndef NO_STALE_GUARD
         :: name[GUARD] = 2; rec[2] = DEAD
+#ifdef TWO_VIEWS
+        :: name[GUARD] = 2; rec[2] = DEAD; view[2] = 1
+#endif
 #endif
         fi;
         run contender(1); run contender(2);

@@ -31,8 +31,9 @@ byte child;                     /* the lock file that an orphaned command has op
  */
 #ifdef TWO_VIEWS
 byte lk[2 * NI];
+bool view[NI];                  /* in which a file was made, as its record says */
 #define LK(p, i) lk[((p) & 1) * NI + (i)]
-#define UNLOCK(i) lk[i] = 0; lk[NI + (i)] = 0
+#define UNLOCK(i) lk[i] = 0; lk[NI + (i)] = 0; view[i] = 0
 #define DROP(p, i) if :: lk[((p) & 1) * NI + (i)] == p -> lk[((p) & 1) * NI + (i)] = 0 :: else fi
 #else
 byte lk[NI];
@@ -88,7 +89,10 @@ inline bear(f) {
 #endif
         fi;
         assert(f < NI);
-        rec[f] = me; LK(me, f) = me
+        rec[f] = me; LK(me, f) = me;
+#ifdef TWO_VIEWS
+        view[f] = me & 1
+#endif
     }
 }
 

@@ -12,9 +12,10 @@ import (
 // occurs twice, NaN and whatever else JSON cannot say are errors, nothing is escaped for HTML, and a value is one line.
 var strict = json.Deterministic(true)
 
-// encoder encodes one event at a time; it is used again.
+// encoder encodes one event at a time. It is used again after a success, and not after anything else: the JSON encoder
+// remembers where it stopped.
 type encoder[T any] struct {
-	json  jsontext.Encoder
+	json  *jsontext.Encoder // of one value after the other into out
 	out   line
 	event T // so that encoding it does not allocate
 }
@@ -25,6 +26,12 @@ type line struct {
 	over  bool
 	parts []byte
 	event []byte // without the line feed that ends it; valid until the next use of the encoder
+}
+
+func newEncoder[T any](most int) *encoder[T] {
+	e := &encoder[T]{out: line{most: most}}
+	e.json = jsontext.NewEncoder(&e.out, strict)
+	return e
 }
 
 var errOverBound = errors.New("over MaxEventBytes")
@@ -65,9 +72,8 @@ func (e *encoder[T]) encode(event T, validate func(T) error) (text []byte, reaso
 		}
 	}
 	e.out = line{most: e.out.most, parts: e.out.parts[:0]}
-	e.json.Reset(&e.out, strict)
 	e.event = event
-	if err := json.MarshalEncode(&e.json, &e.event); e.out.over {
+	if err := json.MarshalEncode(e.json, &e.event); e.out.over {
 		return nil, ErrOversized, nil
 	} else if err != nil {
 		return nil, ErrInvalid, err

@@ -19,11 +19,9 @@ func FuzzEncode(f *testing.F) {
 		f.Add([]byte(seed), 100)
 		f.Add([]byte(seed), 3)
 	}
-	values := encoder[jsontext.Value]{}
-	texts := encoder[string]{}
 	f.Fuzz(func(t *testing.T, data []byte, most int) {
 		most = max(1, most%1000)
-		values.out.most, texts.out.most = most, most
+		values, texts := newEncoder[jsontext.Value](most), newEncoder[string](most)
 		want := jsontext.Value(bytes.Clone(data))
 		err := want.Format() // without escapes that are not needed
 		valid := err == nil && want.IsValid() && len(data) > 0
@@ -35,6 +33,11 @@ func FuzzEncode(f *testing.F) {
 			t.Errorf("%q: %v, but it is valid", data, cause)
 		case reason == ErrOversized && valid && len(want) <= most:
 			t.Errorf("%q: oversized with %d bytes of %d", data, len(want), most)
+		}
+		if reason == nil { // it is used again after a success
+			if again, reason, cause := values.encode(data, nil); reason != nil || !bytes.Equal(again, want) {
+				t.Errorf("%q became %q the second time (%v)", data, again, cause)
+			}
 		}
 		var back string
 		text, reason, _ = texts.encode(string(data), nil)

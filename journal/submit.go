@@ -38,7 +38,7 @@ func (j *Journal[T]) encode(event T) (*encoder[T], []byte, error) {
 	}
 	e, _ := j.encoders.Get().(*encoder[T])
 	if e == nil {
-		e = &encoder[T]{out: line{most: j.maxEvent}}
+		e = newEncoder[T](j.maxEvent)
 	}
 	text, reason, cause := e.encode(event, j.validate)
 	if reason != nil {

@@ -18,7 +18,7 @@ func isCapacity(reason error) bool { return reason == ErrItemCapacity || reason 
 // admitWaiting is admit that waits for room, behind those who wait already. A wait that ends with its context is not
 // counted: nothing was decided about the event.
 func (l *ledger) admitWaiting(ctx context.Context, event []byte) (Receipt, error) {
-	l.mu.Lock()
+	l.lock()
 	if len(l.waiting) == 0 {
 		if reason, cause := l.refusal(len(event)); !isCapacity(reason) {
 			return l.decide(event, reason, cause)

@@ -67,7 +67,7 @@ var peers = []peer{
 	}},
 	{"heirlock", 8, func(dir string) (func(*event) error, func() error, error) {
 		j, err := journal.Open(filepath.Join(dir, "log"), journal.Options[event]{
-			MaxEventBytes: 64 << 10, MaxPendingItems: 1 << 16, MaxPendingBytes: 1 << 20, MaxFileBytes: fileBytes, MaxFiles: 1000,
+			MaxEventBytes: 64 << 10, MaxPendingItems: 1 << 16, MaxPendingBytes: 16 << 20, MaxFileBytes: fileBytes, MaxFiles: 1000,
 		})
 		if err != nil {
 			return nil, nil, err

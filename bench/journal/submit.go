@@ -165,7 +165,7 @@ func showLatency(what string, of []float64, got []map[string][]float64) {
 func latency(dir string, rounds int) error {
 	of := []float64{0.5, 0.99, 0.999}
 	for _, producers := range []int{1, 8} {
-		got, err := percentiles(dir, rounds, producers, 40_000, 0, of)
+		got, err := percentiles(dir, rounds, producers, 200_000, 0, of)
 		if err != nil {
 			return err
 		}

@@ -68,7 +68,9 @@ type goal struct {
 
 var goals []goal
 
-func atMost(what string, got, most float64)   { goals = append(goals, goal{what: what, got: got, most: most}) }
+func atMost(what string, got, most float64) {
+	goals = append(goals, goal{what: what, got: got, most: most})
+}
 func atLeast(what string, got, least float64) { goals = append(goals, goal{what, got, 1e300, least}) }
 
 func median(v []float64) float64 {

@@ -4,9 +4,11 @@ package slogjournal
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
-	"fmt"
+	"io"
 	"log/slog"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -21,7 +23,8 @@ type Event jsontext.Value
 //
 // A record that the journal refuses is an error of Handle, a *journal.RefusedError, and counted in the journal's Status;
 // the methods of slog.Logger drop that error. Names that occur twice in one object, which no event may have, are kept:
-// the second one becomes name#2. Text that is not UTF-8 has U+FFFD in its place.
+// the second one becomes name#2. Text that is not Unicode, as bytes or as the escape of half a surrogate pair, has U+FFFD in
+// its place.
 func New(j *journal.Journal[Event], opts *slog.HandlerOptions) slog.Handler {
 	return slog.NewJSONHandler(records{j}, opts)
 }
@@ -36,11 +39,11 @@ func (r records) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// MarshalJSONTo writes the event as the JSON that it is.
+// MarshalJSONTo writes the event as the JSON that it is, with what no event may have mended.
 func (e Event) MarshalJSONTo(enc *jsontext.Encoder) error {
 	err := enc.WriteValue(jsontext.Value(e))
-	if errors.Is(err, jsontext.ErrDuplicateName) { // and nothing was written
-		return writeRenamed(enc, e)
+	if _, ok := errors.AsType[*jsontext.SyntacticError](err); ok { // and nothing was written
+		return writeMended(enc, e)
 	}
 	return err
 }
@@ -52,48 +55,61 @@ func (e *Event) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// writeRenamed writes a value whose objects may repeat names.
-func writeRenamed(enc *jsontext.Encoder, text Event) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true))
+var errTwoValues = errors.New("more than one value")
+
+// writeMended writes a value whose objects may repeat names, and whose strings may be no Unicode.
+func writeMended(enc *jsontext.Encoder, text Event) error {
+	dec := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	var open []names // one for each object and array that is open; of an array it is never made
 	for {
 		kind, members := dec.StackIndex(dec.StackDepth())
-		next := dec.PeekKind()
-		var err error
-		switch {
-		case next == '{' || next == '[' || next == '}' || next == ']':
-			err = copyToken(enc, dec)
-		case kind == '{' && members%2 == 0:
-			err = copyName(enc, dec)
-		default:
-			var value jsontext.Value
-			if value, err = dec.ReadValue(); err == nil {
-				err = enc.WriteValue(value)
-			}
-		}
-		if err != nil || dec.StackDepth() == 0 {
+		token, err := dec.ReadToken()
+		if err != nil {
 			return err
 		}
+		switch token.Kind() {
+		case '{', '[':
+			open = append(open, nil)
+		case '}', ']':
+			open = open[:len(open)-1]
+		case '"':
+			text := token.String() // with U+FFFD
+			if kind == '{' && members%2 == 0 {
+				text = open[len(open)-1].own(text)
+			}
+			token = jsontext.String(text)
+		}
+		if err := enc.WriteToken(token); err != nil {
+			return err
+		}
+		if dec.StackDepth() > 0 {
+			continue
+		}
+		if _, err := dec.ReadToken(); err != io.EOF {
+			return cmp.Or(err, errTwoValues)
+		}
+		return nil
 	}
 }
 
-func copyToken(enc *jsontext.Encoder, dec *jsontext.Decoder) error {
-	token, err := dec.ReadToken()
-	if err != nil {
-		return err
-	}
-	return enc.WriteToken(token)
-}
+// names are those that an object has so far, each with the number that its next repetition tries first. So an object is
+// renamed in linear time: a number that is taken is passed over once.
+type names map[string]int
 
-// copyName finds a name that its object does not have yet.
-func copyName(enc *jsontext.Encoder, dec *jsontext.Decoder) error {
-	token, err := dec.ReadToken()
-	if err != nil {
-		return err
+// own is the name, or name#2 and so on if the object has it.
+func (n *names) own(name string) string {
+	if *n == nil {
+		*n = names{}
 	}
-	name := token.String()
-	err = enc.WriteToken(jsontext.String(name))
-	for n := 2; errors.Is(err, jsontext.ErrDuplicateName); n++ {
-		err = enc.WriteToken(jsontext.String(fmt.Sprintf("%s#%d", name, n)))
+	own := name
+	next := (*n)[name]
+	for (*n)[own] != 0 {
+		own = name + "#" + strconv.Itoa(next)
+		next++
 	}
-	return err
+	(*n)[name] = max(next, 2)
+	if own != name {
+		(*n)[own] = 2
+	}
+	return own
 }

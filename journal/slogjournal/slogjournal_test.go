@@ -2,6 +2,7 @@ package slogjournal
 
 import (
 	"context"
+	stdjson "encoding/json"
 	"errors"
 	"log/slog"
 	"math"
@@ -106,6 +107,45 @@ func TestRecords(t *testing.T) {
 	}
 	if h.Enabled(context.Background(), slog.LevelDebug) {
 		t.Error("debug is enabled at level info")
+	}
+}
+
+// A name that occurs often costs no more than one that occurs once: otherwise this takes an hour.
+func TestManyRepeats(t *testing.T) {
+	j, events := open(t, 1<<20-200)
+	body := stdjson.RawMessage("{" + strings.Repeat(`"k":1,`, 50_000) + `"k#2":2,"k":{"k":3}}`)
+	if err := record(New(j, nil), "req", "body", body); err != nil {
+		t.Fatal(err)
+	}
+	got := events()
+	if len(got) != 1 || !strings.HasPrefix(got[0], `{"level":"INFO","msg":"req","body":{"k":1,"k#2":1,"k#3":1,`) ||
+		!strings.HasSuffix(got[0], `"k#49999":1,"k#50000":1,"k#2#2":2,"k#50001":{"k":3}}}`) {
+		t.Errorf("%d events: %.100s", len(got), got)
+	}
+}
+
+// Text that is not Unicode is mended, whoever made it.
+func TestNotUnicode(t *testing.T) {
+	j, events := open(t, 1<<10)
+	h := New(j, nil)
+	for _, body := range []string{`"a` + "\xff" + `"`, `"\ud800"`, "{\"\\udc00\":[1.50,\"\\ud800x\"],\"\xff\":null}", `"\ud83d\ude00"`} {
+		if err := record(h, "m", "b", stdjson.RawMessage(body)); err != nil {
+			t.Errorf("%q: %v", body, err)
+		}
+	}
+	head := `{"level":"INFO","msg":"m","b":`
+	want := []string{
+		head + "\"a\ufffd\"}", head + "\"\ufffd\"}", head + "{\"\ufffd\":[1.50,\"\ufffdx\"],\"\ufffd#2\":null}}", head + "\"\U0001f600\"}",
+	}
+	if got := events(); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	var refused *journal.RefusedError
+	if _, err := j.Submit(Event(`{"a":`)); !errors.As(err, &refused) || refused.Reason != journal.ErrInvalid {
+		t.Errorf("%v, want ErrInvalid", err)
+	}
+	if _, err := j.Submit(Event(`{"a":1,"a":2} {}`)); !errors.As(err, &refused) || refused.Reason != journal.ErrInvalid {
+		t.Errorf("%v, want ErrInvalid", err)
 	}
 }
 

@@ -1,12 +1,9 @@
 package journal
 
 import (
-	"context"
+	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // generationsMost bounds MaxFiles: see generationNumber.
@@ -84,7 +81,8 @@ func (s *shelf) mend() error {
 	return nil
 }
 
-// beyond lists the generations beyond the bound, and makes sure that every generation is a regular file.
+// beyond lists the generations beyond the bound, of which it leaves out what is not ours or not for us to read, and
+// makes sure that every generation is a regular file.
 func (s *shelf) beyond() ([]string, error) {
 	numbers, err := s.listed()
 	if err != nil {
@@ -93,28 +91,34 @@ func (s *shelf) beyond() ([]string, error) {
 	var names []string
 	for _, n := range numbers {
 		name := generationName(s.name, n)
-		if _, _, err := s.regular(name); err != nil {
+		st, found, err := s.regular(name)
+		if err != nil {
 			return nil, err
 		}
-		if n > 0 && n >= int64(s.files) {
-			names = append(names, name)
-		} else {
+		if n < int64(s.files) {
 			s.highest = int(n) // they come in order
+			continue
+		}
+		ours := false
+		if found {
+			ours, err = s.isOurs(name, st)
+		}
+		if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if ours {
+			names = append(names, name)
 		}
 	}
 	return names, nil
 }
 
-// inspect reads all that is retained.
-func (s *shelf) inspect(frameMost int) (Report, error) {
-	files, err := s.place.retained()
-	if err != nil {
-		return Report{}, err
+// beginsFrame reports whether the text begins with the head of a frame as we write it, however long its event is.
+func beginsFrame(text []byte) bool {
+	at := bytes.Index(text, []byte(frameEvent))
+	if at < 0 {
+		return false
 	}
-	defer closeAll(files)
-	report, _, err := inspectFiles(context.Background(), files, ReadOptions[jsontext.Value]{MaxLineBytes: max(16<<20, frameMost)})
-	if err != nil {
-		return Report{}, fmt.Errorf("inspecting the retained files: %w", err)
-	}
-	return report, nil
+	_, ok := writtenFrame(append(text[:at+len(frameEvent):at+len(frameEvent)], "0}"...))
+	return ok
 }

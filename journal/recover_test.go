@@ -77,6 +77,16 @@ func TestAppendsAndPrunes(t *testing.T) {
 	for _, suffix := range append(kept, ".3", ".4", ".17", ".999999") {
 		must(t, os.WriteFile(path+suffix, []byte(oldFrame(1)), 0o600))
 	}
+	must(t, os.WriteFile(path+".18", nil, 0o600))
+	must(t, os.WriteFile(path+".19", []byte(oldFrame(1)[:len(oldFrame(1))-5]), 0o600)) // torn
+	must(t, os.WriteFile(path+".20", []byte(strings.Replace(oldFrame(1), "1}}", strings.Repeat("1", 300_000), 1)), 0o600))
+	for suffix, text := range map[string]string{ // a year, a month, a port
+		".2024": "2024-01-01 started\n", ".202411": `{"level":"info"}` + "\n", ".8080": "x", ".8081": "\n" + oldFrame(1),
+		".8082": `{"schemaVersion":1,"epoch":"2024"}` + "\n", ".8083": " " + oldFrame(1), ".8084": `,"event":1` + "\n",
+	} {
+		must(t, os.WriteFile(path+suffix, []byte(text), 0o600))
+		kept = append(kept, suffix)
+	}
 	j := open(t, path, small())
 	submit(t, j, 1)
 	if got, odd := sequences(t, path); !slices.Equal(got, []uint64{1, 2, 1}) || odd > 0 {

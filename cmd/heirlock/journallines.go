@@ -6,40 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/heirlock/heirlock/journal"
 )
-
-// chunk is what one read brought, or how reading ended.
-type chunk struct {
-	bytes []byte
-	err   error
-}
-
-// readChunks reads ahead by one chunk, in a goroutine that nothing waits for: a read of a pipe cannot be interrupted.
-func readChunks(f io.Reader) <-chan chunk {
-	const chunkBytes = 64 << 10 // what a pipe holds
-	chunks := make(chan chunk)
-	go func() {
-		next, taken := make([]byte, chunkBytes), make([]byte, chunkBytes)
-		for {
-			n, err := f.Read(next)
-			if n > 0 {
-				chunks <- chunk{bytes: next[:n]}
-				next, taken = taken, next // whoever takes the one is done with the other
-			}
-			if err != nil {
-				chunks <- chunk{err: err}
-				return
-			}
-		}
-	}()
-	return chunks
-}
 
 // cutter cuts chunks into lines. It holds the beginning of one line, and of that no more than the bound.
 type cutter struct {
@@ -93,10 +66,10 @@ type intake struct {
 }
 
 // take takes lines until the input ends, a signal comes or the journal fails. The error is that of reading.
-func (in *intake) take(chunks <-chan chunk, ends <-chan os.Signal, failed <-chan struct{}) error {
+func (in *intake) take(chunks <-chan chunk, ends *ending, failed <-chan struct{}) error {
 	for {
 		select {
-		case <-ends:
+		case <-ends.noticed:
 			return in.interrupted(chunks)
 		case <-failed:
 			return nil
@@ -109,16 +82,25 @@ func (in *intake) take(chunks <-chan chunk, ends <-chan os.Signal, failed <-chan
 }
 
 // interrupted takes what has been read already. What is left of a line that has not ended is none.
-func (in *intake) interrupted(chunks <-chan chunk) (err error) {
-	select {
-	case c := <-chunks:
-		_, err = in.chunk(c)
-	default:
+func (in *intake) interrupted(chunks <-chan chunk) error {
+	for more := true; more; {
+		select {
+		case c, ok := <-chunks:
+			if more = ok; !ok {
+				break
+			}
+			if over, err := in.chunk(c); over {
+				return err
+			}
+		case <-time.After(readPatience):
+			say("standard input: a read goes on; what it brings is dropped")
+			more = false
+		}
 	}
 	if in.cutter.within() {
 		say("line %d dropped: it had not ended", in.line+1)
 	}
-	return err
+	return nil
 }
 
 // chunk takes the lines of a chunk, and reports whether it is over. The end of the input ends a line.

@@ -99,13 +99,16 @@ func (f *writeFlags) write(path string) error {
 	}
 	failed := make(chan struct{})
 	opts.OnFailure = func(error) { close(failed) }
-	ends := endSignals() // from before the lock is taken: it must not stay behind
+	ends, err := endingBy(endSignals()) // from before the lock is taken: it must not stay behind
+	if err != nil {
+		return &exitError{exitSystem, err}
+	}
 	j, err := journal.Open(path, opts)
 	if err != nil {
 		return &exitError{statusOf(err), err}
 	}
 	in := &intake{journal: j, cutter: cutter{most: int(f.maxEvent)}, raw: f.raw}
-	read := in.take(readChunks(os.Stdin), ends, failed)
+	read := in.take(readChunks(os.Stdin, ends), ends, failed)
 	return in.finish(read)
 }
 

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -12,26 +15,83 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
+// schemaFiles reads schemas: files alone, and of them the numbers that can be compared.
+type schemaFiles struct{}
+
+// Load reads what a schema refers to.
+func (s schemaFiles) Load(url string) (any, error) {
+	path, err := jsonschema.FileLoader{}.ToFile(url)
+	if err != nil {
+		return nil, err
+	}
+	return s.read(path)
+}
+
+func (schemaFiles) read(path string) (any, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	doc, err := jsonschema.UnmarshalJSON(f)
+	if err == nil {
+		err = numbersBounded(doc)
+	}
+	if _, named := errors.AsType[*fs.PathError](err); err != nil && !named {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return doc, err
+}
+
+// schemaURL is the place of a file, which what it refers to is beside. In a URL some characters of a name mean something
+// else.
+func schemaURL(path string) (string, error) {
+	path, err := absolute(path)
+	if err != nil {
+		return "", err
+	}
+	if path = filepath.ToSlash(path); path[0] != '/' { // C:/…
+		path = "/" + path
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String(), nil
+}
+
+// compiled is the schema in a file.
+func compiled(path string) (*jsonschema.Schema, error) {
+	doc, err := schemaFiles{}.read(path)
+	if err != nil {
+		return nil, err
+	}
+	at, err := schemaURL(path)
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(schemaFiles{})
+	if err := c.AddResource(at, doc); err != nil {
+		return nil, err
+	}
+	return c.Compile(at)
+}
+
 // schemaValidator compiles the JSON Schema in a file. What it refers to is read from files beside it, never from the
-// network. Numbers are compared exactly, whatever their size.
+// network. Numbers are compared exactly.
 func schemaValidator(path string) (func(jsontext.Value) error, error) {
-	if _, err := os.Stat(path); err != nil {
+	schema, err := compiled(path)
+	if _, unread := errors.AsType[*fs.PathError](err); unread {
 		return nil, &exitError{exitNoInput, fmt.Errorf("--schema: %w", err)}
 	}
-	schema, err := jsonschema.NewCompiler().Compile(path)
 	if err != nil {
 		return nil, usageError("--schema: %v", err)
 	}
-	return func(event jsontext.Value) (err error) {
+	return func(event jsontext.Value) error {
 		instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(event))
 		if err != nil {
 			return err
 		}
-		defer func() {
-			if recover() != nil { // the library has no value for 1e1000001
-				err = errors.New("schema: a number is too large to be compared")
-			}
-		}()
+		if err := numbersBounded(instance); err != nil {
+			return fmt.Errorf("schema: %w", err)
+		}
 		err = schema.Validate(instance)
 		if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 			return mismatch(invalid)

@@ -21,7 +21,7 @@ func newJournalVerify() *cobra.Command {
 		Use:   "verify PATH...",
 		Short: "count the frames, anomalies and gaps of journals",
 		Long: `verify reads every PATH with its generations, as read does, and prints one report for all of them. A PATH that is a
-generation of another one is not counted again, so that verify log.jsonl* works.
+generation of another one is not counted again, and its lock is passed over, so that verify log.jsonl* works.
 
 ` + journalExits,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -49,21 +49,48 @@ generation of another one is not counted again, so that verify log.jsonl* works.
 	return cmd
 }
 
-// journals leaves out the paths that another one brings along as a generation, and those that are given again.
+// journals leaves out the paths that another one brings along as a generation, those that are given again, and what only
+// lies beside a journal that is given. Shorter names go first: what is a generation itself brings nothing along, so that
+// the journal x.1.1 is not lost between x and x.1.
 func journals(paths []string) []string {
-	generations := map[string]bool{}
-	for _, path := range paths {
-		files, _ := journal.Files(path) // what is wrong with it, the reading will say
-		for _, file := range files {
-			generations[file] = generations[file] || file != path
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		var err error
+		if names[i], err = absolute(path); err != nil {
+			names[i] = path // what is wrong with it, the reading will say
 		}
 	}
-	seen := map[string]bool{}
-	return slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
-		again := seen[path]
-		seen[path] = true
-		return again || generations[path]
-	})
+	given, brought := map[string]bool{}, map[string]bool{}
+	for _, name := range slices.SortedStableFunc(slices.Values(names), func(a, b string) int { return len(a) - len(b) }) {
+		if given[name] = true; brought[name] {
+			continue
+		}
+		files, _ := journal.Files(name)
+		for _, file := range files {
+			brought[file] = brought[file] || file != name
+		}
+	}
+	var left []string
+	for i, name := range names {
+		if !brought[name] && !given[besides(name)] {
+			left = append(left, paths[i])
+		}
+		brought[name] = true
+	}
+	return left
+}
+
+// besides is the journal that a file would belong to, by its name, without being of it: as its lock, the guard of that, or
+// as something that was in the way. It is empty if there is none.
+func besides(name string) string {
+	if i := strings.LastIndex(name, ".quarantined-"); i >= 0 {
+		return name[:i]
+	}
+	journal, ok := strings.CutSuffix(strings.TrimSuffix(name, ".reclaim"), ".lock")
+	if !ok {
+		return ""
+	}
+	return journal
 }
 
 // verifyShown is Verify that shows on a terminal how far it is.

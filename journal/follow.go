@@ -51,7 +51,7 @@ func (r *reader[T]) follow(paths []string) error {
 	}
 }
 
-// follower follows one journal. The newest file grows; when there is a newer one, a rotation has ended it.
+// follower follows one journal. The newest file that is not empty grows; see ended.
 type follower[T any] struct {
 	*reader[T]
 	place   place
@@ -101,11 +101,15 @@ func (f *follower[T]) advance() error {
 		if f.current == nil {
 			f.current = f.begin(f.queue[0])
 		}
-		f.current.growing = len(f.queue) == 1
+		ended, err := f.ended() // before its size is taken
+		if err != nil {
+			return err
+		}
+		f.current.growing = !ended
 		if err := f.current.grow(); err != nil {
 			return err
 		}
-		if err := f.drain(f.current); err != nil || len(f.queue) == 1 {
+		if err := f.drain(f.current); err != nil || !ended {
 			return err
 		}
 		f.before, f.queue, f.current = append(f.before, f.queue[0]), f.queue[1:], nil
@@ -115,6 +119,21 @@ func (f *follower[T]) advance() error {
 		}
 	}
 	return nil
+}
+
+// ended reports whether nothing more comes to queue[0]. The writer writes to a new file only after it is done with the old
+// one: a newer file that is empty proves nothing, somebody may have put it there while a write is in flight.
+func (f *follower[T]) ended() (bool, error) {
+	for _, newer := range f.queue[1:] {
+		st, err := newer.file.Stat()
+		if err != nil {
+			return false, &fs.PathError{Op: "stat", Path: newer.path, Err: err}
+		}
+		if st.Size > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // grow takes notice of the size that the file has now. A piece of a frame that was cut off again is nothing: it has not

@@ -319,6 +319,43 @@ func TestFollowDisplacedFile(t *testing.T) {
 	}
 }
 
+// The active file is moved away and made anew while a write to the old one is in flight: what lands there is read, before
+// what is written to the new one.
+//
+//	writer    write(j, 2) …                               … done   write(j, 4)
+//	somebody                mv j j.1; : > j; again, even
+//	reader                                   looks                              looks
+func TestFollowWriteInFlight(t *testing.T) {
+	for moves := 1; moves <= 2; moves++ {
+		f := follow(t, newRotor(t, 1, 4))
+		size := frameBytes(1, 1)
+		f.round(frameTold("j", 1, 0, 1))
+		old, err := os.OpenFile(f.path, os.O_APPEND|os.O_WRONLY, 0)
+		f.must(err)
+		for range moves {
+			f.shift()
+			inFile(t, f.path, "")
+			f.round()
+		}
+		second := frameText(epochA, 2, "0")
+		for i, text := range []string{second[:10], second[10:] + frameText(epochA, 3, "0")} {
+			if _, err := old.WriteString(text); err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				f.round()
+			}
+		}
+		f.must(old.Close())
+		f.round(frameTold("j", 2, size, 2), frameTold("j", 3, 2*size, 3))
+		f.append(frameText(epochA, 4, "0"))
+		f.round(frameTold("j", 1, 0, 4))
+		if len(f.queue) != 1 {
+			t.Errorf("%d files are queued, want 1", len(f.queue))
+		}
+	}
+}
+
 // Frames that were read and are no longer there are an error.
 func TestFollowTruncatedFile(t *testing.T) {
 	f := follow(t, newRotor(t, 1, 4))

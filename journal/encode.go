@@ -1,8 +1,10 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,6 +20,8 @@ type encoder[T any] struct {
 	json  *jsontext.Encoder // of one value after the other into out
 	out   line
 	event T // so that encoding it does not allocate
+	shape *shape
+	scales
 }
 
 // line receives what the JSON encoder writes, and ends it when the event is over its bound: an event may be endless.
@@ -29,12 +33,15 @@ type line struct {
 }
 
 func newEncoder[T any](most int) *encoder[T] {
-	e := &encoder[T]{out: line{most: most}}
+	e := &encoder[T]{out: line{most: most}, shape: shapeOf(reflect.TypeFor[T]()), scales: scales{most: most}}
 	e.json = jsontext.NewEncoder(&e.out, strict)
 	return e
 }
 
-var errOverBound = errors.New("over MaxEventBytes")
+var (
+	errOverBound = errors.New("over MaxEventBytes")
+	errOptions   = errors.New("MarshalJSONTo wrote what is not strict JSON on one line: a name twice, or invalid UTF-8")
+)
 
 // Write takes a part. The encoder writes a line feed behind a whole value and nowhere else.
 func (l *line) Write(p []byte) (int, error) {
@@ -73,10 +80,20 @@ func (e *encoder[T]) encode(event T, validate func(T) error) (text []byte, reaso
 	}
 	e.out = line{most: e.out.most, parts: e.out.parts[:0]}
 	e.event = event
+	if !e.shape.plain {
+		if err := e.weighed(reflect.ValueOf(&e.event).Elem(), e.shape); err == errOverBound {
+			return nil, ErrOversized, nil
+		} else if err != nil {
+			return nil, ErrInvalid, err
+		}
+	}
 	if err := json.MarshalEncode(e.json, &e.event); e.out.over {
 		return nil, ErrOversized, nil
 	} else if err != nil {
 		return nil, ErrInvalid, err
+	}
+	if e.custom && (!jsontext.Value(e.out.event).IsValid() || bytes.IndexByte(e.out.event, '\n') >= 0) {
+		return nil, ErrInvalid, errOptions
 	}
 	var zero T
 	e.event = zero

@@ -147,6 +147,33 @@ func TestDisplaced(t *testing.T) {
 	}
 }
 
+// Files that somebody else made of the active one are counted as Files lists them, those beyond the bound too.
+func TestForeignRotation(t *testing.T) {
+	for _, c := range []struct {
+		to    string
+		empty bool
+	}{{".1", true}, {".1", false}, {".2", true}, {".7", true}, {"-old", true}} {
+		t.Run(fmt.Sprintf("to %s, %v", c.to, c.empty), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "j")
+			must(t, os.WriteFile(path+".2024", []byte("a year\n"), 0o600))
+			j := open(t, path, small())
+			for range 3 {
+				submit(t, j, 3)
+				must(t, os.Rename(path, path+c.to))
+				if c.empty {
+					must(t, os.WriteFile(path, nil, 0o600))
+				}
+				submit(t, j, 2)
+				files, err := journal.Files(path)
+				must(t, err)
+				if s := j.Status(); s.RetainedFiles != len(files)-1 || s.State != "open" { // without the year
+					t.Errorf("%q: status %v", files, j)
+				}
+			}
+		})
+	}
+}
+
 // Somebody cuts the active file, as copytruncate does, or writes to it: noticed, and frames go on at its real end, with
 // no hole. If that is within a line, in a new file.
 func TestTruncated(t *testing.T) {
@@ -175,6 +202,15 @@ func TestTruncated(t *testing.T) {
 		{"to nothing", cut(0), []uint64{4, 5}, false, 1},
 		{"behind a frame", cut(frame), []uint64{1, 4, 5}, false, 1},
 		{"within a frame", cut(frame + 5), []uint64{4, 5}, true, 1},
+		{"its last byte overwritten", func(path string) error {
+			f, err := os.OpenFile(path, os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			_, err = f.WriteAt([]byte("x"), int64(3*frame)-1)
+			return err
+		}, []uint64{4, 5}, true, 0},
 		{"written to, a whole line", write("a line\n"), []uint64{1, 2, 3, 4, 5}, false, 0},
 		{"written to, half a line", write("half"), []uint64{4, 5}, true, 0},
 	} {

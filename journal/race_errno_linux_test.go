@@ -3,6 +3,7 @@ package journal
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -64,6 +65,7 @@ func (p plan) failedAt(t *testing.T, at string, c call, errno string) (end strin
 	var confirmed, accepted, written, failed uint64
 	var said []string
 	var state string
+	var retained int
 	for line := range tr.lines {
 		said = append(said, line)
 		fmt.Sscanf(line, "flushed %d", &confirmed)
@@ -77,13 +79,16 @@ func (p plan) failedAt(t *testing.T, at string, c call, errno string) (end strin
 				}
 			}
 		}
-		fmt.Sscanf(line, "end %s %d %d %d", &state, &accepted, &written, &failed)
+		fmt.Sscanf(line, "end %s %d %d %d %d", &state, &accepted, &written, &failed, &retained)
 	}
 	code := tr.wait()
 	ok := code == 1 && end == "error" || code == 0 && accepted == written+failed && written >= confirmed &&
 		(state == stateClosed && end == "fine" && written == 12 || state == stateFailed && end != "fine")
 	if !ok || errno == "EINTR" && end != "fine" {
 		t.Errorf("it ended with %d, %s", code, end)
+	}
+	if files, err := Files(path); err != nil || end != "error" && len(files) != retained || slices.Contains(said, "uncounted rotation") {
+		t.Errorf("%d files are counted, there are %d (%v), or a rotation was not counted", retained, len(files), err)
 	}
 	if _, err := os.Lstat(path); err != nil && (end == phaseRotation || end == "error") {
 		t.Errorf("a rotation was not undone: %v", err)

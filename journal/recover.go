@@ -45,7 +45,7 @@ func (s *shelf) begin() (torn, rotated bool, err error) {
 	}
 	switch rotated = s.open && (torn || s.stat.Nlink > 1); {
 	case rotated:
-		err = s.rotate()
+		rotated, err = s.rotate()
 	case !s.open:
 		err = s.create()
 	}
@@ -96,7 +96,7 @@ func (s *shelf) beyond() ([]string, error) {
 			return nil, err
 		}
 		if n < int64(s.files) {
-			s.highest = int(n) // they come in order
+			s.highest = max(s.highest, int(n))
 			continue
 		}
 		ours := false

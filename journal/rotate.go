@@ -16,11 +16,11 @@ import (
 //	bear, fstatat name.1 … (which is free?), [unlinkat name.N-1], renameat2 name.k-1 name.k … renameat2 name name.1,
 //	linkat, close
 //
-// No step replaces a file: the renames are RENAME_NOREPLACE.
-func (s *shelf) rotate() error {
+// No step replaces a file: the renames are RENAME_NOREPLACE. It may be done and yet fail, in the close of the old file.
+func (s *shelf) rotate() (done bool, err error) {
 	n, err := s.bear()
 	if err != nil {
-		return err
+		return false, err
 	}
 	moved, err := s.shift()
 	old := s.active
@@ -30,13 +30,14 @@ func (s *shelf) rotate() error {
 		n.Discard()
 	}
 	if err != nil {
-		return errors.Join(err, s.unshift(moved))
+		return false, errors.Join(err, s.unshift(moved), s.count())
 	}
 	s.unsynced++
-	if err := old.Finish(); err != nil {
-		return s.pathError("close", s.generation(1), err)
+	err = s.count()
+	if closed := old.Finish(); closed != nil {
+		err = errors.Join(err, s.pathError("close", s.generation(1), closed))
 	}
-	return s.count()
+	return true, err
 }
 
 // shift makes the path free. It returns how many names have moved up by one, also with an error: those that end with
@@ -87,9 +88,10 @@ type whereabouts struct {
 
 // check looks, before frames are appended, whether somebody else has laid hands on the active file. One that is
 // displaced is left where it is, and another begun; one that was cut or written to is taken as it is now, and rotated
-// if it ends within a line. The size is that of the descriptor: by its name, a FUSE filesystem may show an older one.
+// if it ends within a line, whatever its size. The size is that of the descriptor: by its name, a FUSE filesystem may
+// show an older one.
 //
-//	fstatat, fstat
+//	fstatat, fstat, pread64
 func (s *shelf) check() (w whereabouts, err error) {
 	at, err := s.dir.Stat(s.name)
 	switch {
@@ -99,7 +101,7 @@ func (s *shelf) check() (w whereabouts, err error) {
 		return w, s.pathError("stat", s.name, err)
 	}
 	own, err := s.active.Stat()
-	if err != nil || own.Size == s.size {
+	if err != nil {
 		return w, err
 	}
 	w.truncated = own.Size < s.size
@@ -110,8 +112,7 @@ func (s *shelf) check() (w whereabouts, err error) {
 	if s.files == 1 {
 		return w, s.replace(own, true) // to rotate it would remove it
 	}
-	err = s.rotate()
-	w.rotated = err == nil
+	w.rotated, err = s.rotate()
 	return w, err
 }
 
@@ -140,8 +141,19 @@ func (s *shelf) replace(at kernel.Stat, found bool) error {
 			return err
 		}
 	}
-	if err := old.Finish(); err != nil {
-		return s.pathError("close", s.name, err)
+	s.names = true
+	err := s.recount()
+	if closed := old.Finish(); closed != nil {
+		err = errors.Join(err, s.pathError("close", s.name, closed))
+	}
+	return err
+}
+
+// recount counts after somebody else moved files: he may have made generations of them, beyond the bound too.
+func (s *shelf) recount() error {
+	strays, err := s.beyond()
+	if err == nil { // a directory that cannot be listed keeps nobody from writing
+		s.strays = strays
 	}
 	return s.count()
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/heirlock/heirlock"
@@ -27,11 +29,12 @@ type shelf struct {
 	open        bool
 	temporaries bool // unnamed files are not to be had here
 
-	highest   int  // the highest number that a generation has, or had
-	retained  int  // the active file and its generations
-	oversized int  // of them, those over the bound: an older, larger one left them
-	unsynced  int  // rotations since the last sync
-	names     bool // some came or went since the last sync
+	highest   int      // the highest number within the bound that a generation has, or had
+	strays    []string // generations beyond the bound that somebody else made
+	retained  int      // the active file and its generations
+	oversized int      // of them, those over the bound: an older, larger one left them
+	unsynced  int      // rotations since the last sync
+	names     bool     // some came or went since the last sync
 }
 
 const temporaryPrefix = ".heirlock-"
@@ -111,7 +114,29 @@ func (s *shelf) torn() (bool, error) {
 	}
 	var last [1]byte
 	_, err := s.active.ReadAt(last[:], s.size-1)
+	if err == io.EOF {
+		return false, nil // cut just now: the next look finds it
+	}
 	return last[0] != '\n', err
+}
+
+// cutBack cuts off what lies behind so many bytes, and never makes the file longer: somebody may have cut it meanwhile.
+//
+//	fstat, [ftruncate]
+func (s *shelf) cutBack(size int64) error {
+	st, err := s.active.Stat()
+	if err != nil {
+		s.size = size
+		return s.pathError("cut", s.name, err)
+	}
+	if s.size = st.Size; st.Size <= size {
+		return nil
+	}
+	if err := s.active.Truncate(size); err != nil {
+		return s.pathError("cut", s.name, err)
+	}
+	s.size = size
+	return nil
 }
 
 // bear makes the next file, whole but for its name: with its flock, the mode and the owner of the one before it.
@@ -174,19 +199,24 @@ func (s *shelf) publish(n kernel.Newborn) error {
 
 // count looks at the retained files.
 func (s *shelf) count() error {
-	s.retained, s.oversized = 0, 0
+	names := slices.Clone(s.strays)
 	for n := range s.highest + 1 {
-		st, found, err := s.regular(s.generation(n))
+		names = append(names, s.generation(n))
+	}
+	retained, oversized := 0, 0
+	for _, name := range names {
+		st, found, err := s.regular(name)
 		if err != nil {
 			return err
 		}
 		if found {
-			s.retained++
+			retained++
 			if st.Size > s.bytes {
-				s.oversized++
+				oversized++
 			}
 		}
 	}
+	s.retained, s.oversized = retained, oversized
 	return nil
 }
 

@@ -104,7 +104,7 @@ func (w *writer) drain() {
 
 // batch appends the oldest pending frames, as many as one batch and the file hold, at least one.
 //
-//	fstatat of the lock, fstatat and fstat of the file, [rotation], write …, [ftruncate]
+//	fstatat of the lock, fstatat, fstat and pread64 of the file, [rotation], write …, [fstat, ftruncate]
 func (w *writer) batch() (phase string, err error) {
 	if err := w.holds(); err != nil {
 		return phaseLock, err
@@ -120,8 +120,8 @@ func (w *writer) batch() (phase string, err error) {
 	if n == 0 {
 		first := firstFrame(w.pieces)
 		if first > room {
-			err := w.shelf.rotate()
-			w.ledger.note(whereabouts{rotated: err == nil}, err, w.shelf)
+			done, err := w.shelf.rotate()
+			w.ledger.note(whereabouts{rotated: done}, err, w.shelf)
 			if err != nil {
 				return phaseRotation, err
 			}
@@ -132,7 +132,8 @@ func (w *writer) batch() (phase string, err error) {
 	return w.append(n)
 }
 
-// append appends so many bytes of whole frames. What a failed write leaves of a frame is cut off again.
+// append appends so many bytes of whole frames. What a failed write leaves of a frame is cut off again, and so is what it
+// wrote and did not report: the size says it.
 func (w *writer) append(n int64) (phase string, err error) {
 	s := w.shelf
 	pieces := limited(w.pieces, n)
@@ -148,17 +149,14 @@ func (w *writer) append(n int64) (phase string, err error) {
 		}
 	}
 	tail := false
-	if err != nil {
-		whole := wholeFrames(pieces, done)
-		if done > whole {
-			if cut := s.active.Truncate(s.size + whole); cut != nil {
-				err, tail = errors.Join(err, s.pathError("cut", s.name, cut)), true
-				s.size += done - whole
-			}
+	if err == nil {
+		s.size += done
+	} else {
+		done = wholeFrames(pieces, done)
+		if cut := s.cutBack(s.size + done); cut != nil {
+			err, tail = errors.Join(err, cut), true
 		}
-		done = whole
 	}
-	s.size += done
 	w.ledger.settle(done, lineFeeds(limited(pieces, done)), s.size, tail)
 	clear(w.pieces) // the ledger may give their memory up
 	return phaseWrite, err

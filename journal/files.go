@@ -178,6 +178,6 @@ func (p place) retained() ([]openFile, error) {
 		return nil, err
 	}
 	slices.Reverse(files)
-	files[0].first = true
+	files[0].first, files[len(files)-1].live = true, true
 	return files, nil
 }

@@ -2,11 +2,13 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"slices"
+	"time"
 
 	"github.com/heirlock/heirlock/internal/kernel"
 )
@@ -22,6 +24,8 @@ type openFile struct {
 	// first: another journal begins with this file, its oldest. What was before it, was rotated away: sequences begin
 	// where they begin.
 	first bool
+	// live: it is the newest of a journal, and somebody may be writing its last line.
+	live bool
 }
 
 func closeAll(files []openFile) {
@@ -85,28 +89,66 @@ func (l *lines) next(ctx context.Context, buf []byte) (piece, []byte, error) {
 			buf = buf[:0]
 		}
 	}
-	return l.last(buf)
+	return l.last(ctx, buf)
 }
 
 // last is what lies behind the last line feed.
-func (l *lines) last(buf []byte) (piece, []byte, error) {
+func (l *lines) last(ctx context.Context, buf []byte) (piece, []byte, error) {
+	from := l.pos - int64(len(buf))
+	if l.skipping {
+		from = l.skipFrom
+	}
 	switch {
 	case l.growing:
 		l.pos -= int64(len(buf))
 		return piece{}, buf, io.EOF
-	case l.skipping:
-		return l.oversized(false), buf, nil
-	case len(buf) > 0:
-		return piece{offset: l.pos - int64(len(buf)), lines: buf, tail: true}, buf, nil
+	case from == l.pos:
+		_, err := l.size(from)
+		return piece{}, buf, cmp.Or(err, io.EOF)
+	case l.live:
+		if inFlight, err := l.inFlight(ctx, from); err != nil || inFlight {
+			return piece{}, buf, cmp.Or(err, io.EOF)
+		}
 	}
+	if l.skipping {
+		return l.oversized(false), buf, nil
+	}
+	return piece{offset: from, lines: buf, tail: true}, buf, nil
+}
+
+// size is the size that the file has now, which must not be less than so much.
+func (l *lines) size(least int64) (int64, error) {
 	st, err := l.file.Stat()
-	if err == nil && st.Size < l.end {
+	if err == nil && st.Size < least {
 		err = io.EOF
 	}
 	if err != nil {
-		return piece{}, buf, l.failed(err)
+		return 0, l.failed(err)
 	}
-	return piece{}, buf, io.EOF
+	return st.Size, nil
+}
+
+// An unfinished line of a live file is looked at so often again, and so long after each other: a write that is on its way
+// takes microseconds.
+const (
+	looksAgain     = 5
+	looksAgainWait = 10 * time.Millisecond
+)
+
+// inFlight reports whether somebody is writing the unfinished line that begins at an offset, or has cut it off by now. What
+// stays as it is, nobody is writing.
+func (l *lines) inFlight(ctx context.Context, from int64) (bool, error) {
+	for n := 0; ; n++ {
+		size, err := l.size(from)
+		if err != nil || size != l.end || n == looksAgain {
+			return err == nil && size != l.end, err
+		}
+		select {
+		case <-time.After(looksAgainWait):
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
 }
 
 // oversized ends a line that is too long.

@@ -20,7 +20,8 @@ type ReadOptions[T any] struct {
 	// panic in it or in a method that decodes the event.
 	Validate func(T) error
 	// Generations reads each file after all the generations that it has, oldest first, and is safe beside a writer that
-	// rotates them. The file itself may be missing for a moment, as long as there is a generation.
+	// rotates them. The file itself may be missing for a moment, as long as there is a generation. A line that is being
+	// written at its end is left out: what is there without a line feed is damage only if it stays so, some 50 ms.
 	Generations bool
 	// Follow goes on after the last file as it grows and is rotated, until the context ends. It implies Generations.
 	// The last file need not exist yet; its directory must.

@@ -14,11 +14,13 @@ import (
 
 const (
 	lockSuffix   = ".lock"
+	nameMost     = 255     // bytes of a name, everywhere
 	maxEventMost = 1 << 30 // a frame has to have a length everywhere
 )
 
 // Open opens the journal at a path for appending, takes its lock, and inspects what is retained; see Status.Recovery.
-// The path is absolute and normal, its parent exists, and what lies there is nothing or a regular file.
+// The path is absolute and normal, its parent exists and can be listed, its name has at most 206 bytes, and what lies there
+// is nothing or a regular file.
 //
 // A lock that is not taken is an error that wraps the *heirlock.HeldError with the owner's identity; nothing has been
 // touched then, nor after any other error about the options, the path, or what lies there. A file that somebody writes by
@@ -64,6 +66,9 @@ func prepare[T any](path string, opts Options[T]) (*Journal[T], error) {
 // open takes the lock, and begins under it.
 func (w *writer) open(path string, opts heirlock.Options, frameMost int) (err error) {
 	s, st := w.shelf, &w.ledger.st
+	if err := s.suits(); err != nil {
+		return err
+	}
 	if _, _, err := s.regular(s.name); err != nil {
 		return err
 	}
@@ -126,6 +131,23 @@ func locateShelf(path string) (*shelf, error) {
 		return nil, err
 	}
 	return &shelf{place: p}, nil
+}
+
+// suits makes sure, before anything is touched, that every name that may be wanted fits, and that the directory can be
+// listed: to sync it is to open it for reading.
+func (s *shelf) suits() error {
+	most := nameMost
+	if at, err := s.dir.Filesystem(); err == nil && at.NameMax > 0 {
+		most = min(most, at.NameMax)
+	}
+	if longest := len(s.name) + len(quarantineSuffix) + epochLength; longest > most {
+		err := fmt.Errorf("the name and what may be put behind it have %d bytes, at most %d: %w", longest, most, syscall.ENAMETOOLONG)
+		return s.pathError("open", s.name, err)
+	}
+	if _, err := s.dir.Names(); err != nil {
+		return &fs.PathError{Op: "open", Path: s.prefix + s.name, Err: fmt.Errorf("the directory cannot be listed: %w", err)}
+	}
+	return nil
 }
 
 // frameMost is the length of the largest frame.

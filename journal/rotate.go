@@ -133,7 +133,7 @@ func (s *shelf) replace(at kernel.Stat, found bool) error {
 	}
 	if !taken {
 		if found {
-			if err := s.dir.RenameFree(s.name, s.name+".quarantined-"+newUUID()); err != nil {
+			if err := s.dir.RenameFree(s.name, s.name+quarantineSuffix+newUUID()); err != nil {
 				return err
 			}
 		}

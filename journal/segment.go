@@ -37,7 +37,10 @@ type shelf struct {
 	names     bool     // some came or went since the last sync
 }
 
-const temporaryPrefix = ".heirlock-"
+const (
+	temporaryPrefix  = ".heirlock-"
+	quarantineSuffix = ".quarantined-" // and a UUID; it is the longest
+)
 
 // otherWriter: the lock is ours, and yet somebody writes, by another path to the file.
 type otherWriter struct{}

@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"runtime"
 
@@ -35,7 +36,8 @@ type Report struct {
 const workersMost = 8
 
 // Verify reads the files as Read does, and counts. It uses up to eight cores, or one if there is a Validate; its memory is
-// a chunk of 64 KiB and the longest line for each, and twice more. It does not follow: Follow means Generations.
+// a chunk of 64 KiB and the longest line for each, and twice more. It does not follow: Follow means Generations. Validate runs
+// in another goroutine than Verify; to end that one (runtime.Goexit, testing.T.FailNow) is an error.
 func Verify(ctx context.Context, files []string, opts ReadOptions[jsontext.Value]) (Report, error) {
 	if ctx.Err() != nil {
 		return Report{}, context.Cause(ctx)
@@ -150,12 +152,25 @@ func (v *inspection) cut(ctx context.Context) {
 	}
 }
 
+// inspect takes parts until there are no more. Whoever waits for a part learns of it, also if Validate never returns.
 func (v *inspection) inspect() {
-	for p := range v.work {
+	var p *part
+	defer func() {
+		if p != nil {
+			go v.inspect()
+			p.err = errExited
+			close(p.done)
+		}
+	}()
+	for p = range v.work {
 		p.inspect(&v.opts)
 		close(p.done)
+		p = nil
 	}
 }
+
+// errExited: Validate called runtime.Goexit, as testing.T.FailNow does. Here it runs in a goroutine of its own.
+var errExited = errors.New("journal: Validate ended its goroutine")
 
 func (p *part) inspect(opts *ReadOptions[jsontext.Value]) {
 	if p.oversized > 0 {

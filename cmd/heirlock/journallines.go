@@ -57,6 +57,7 @@ func (c *cutter) within() bool { return len(c.part) > 0 || c.over }
 // intake submits lines.
 type intake struct {
 	journal *journal.Journal[jsontext.Value]
+	words   *words
 	cutter  cutter
 	raw     bool
 	event   []byte // of a raw line
@@ -66,12 +67,12 @@ type intake struct {
 }
 
 // take takes lines until the input ends, a signal comes or the journal fails. The error is that of reading.
-func (in *intake) take(chunks <-chan chunk, ends *ending, failed <-chan struct{}) error {
+func (in *intake) take(chunks <-chan chunk) error {
 	for {
 		select {
-		case <-ends.noticed:
+		case <-in.words.ends.noticed:
 			return in.interrupted(chunks)
-		case <-failed:
+		case <-in.words.failed:
 			return nil
 		case c := <-chunks:
 			if over, err := in.chunk(c); over {
@@ -93,12 +94,12 @@ func (in *intake) interrupted(chunks <-chan chunk) error {
 				return err
 			}
 		case <-time.After(readPatience):
-			say("standard input: a read goes on; what it brings is dropped")
+			in.words.say("standard input: a read goes on; what it brings is dropped")
 			more = false
 		}
 	}
 	if in.cutter.within() {
-		say("line %d dropped: it had not ended", in.line+1)
+		in.words.say("line %d dropped: it had not ended", in.line+1)
 	}
 	return nil
 }
@@ -130,13 +131,13 @@ func (in *intake) one(text []byte, over bool) bool {
 	switch {
 	case over:
 		in.over++
-		say("line %d refused: %v: over %d bytes", in.line, journal.ErrOversized, in.cutter.most)
+		in.words.say("line %d refused: %v: over %d bytes", in.line, journal.ErrOversized, in.cutter.most)
 		return true
 	case in.raw:
 		text = in.wrap(text)
 	case isBlank(text):
 		in.blank++
-		say("line %d refused: %v: it is blank", in.line, journal.ErrInvalid)
+		in.words.say("line %d refused: %v: it is blank", in.line, journal.ErrInvalid)
 		return true
 	}
 	_, err := in.journal.SubmitWait(context.Background(), text)
@@ -146,7 +147,7 @@ func (in *intake) one(text []byte, over bool) bool {
 	if errors.Is(err, journal.ErrFailed) {
 		return false
 	}
-	say("line %d refused: %s", in.line, whyRefused(err))
+	in.words.say("line %d refused: %s", in.line, whyRefused(err))
 	return true
 }
 

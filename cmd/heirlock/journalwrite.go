@@ -1,8 +1,8 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"io/fs"
 	"math"
 	"os"
@@ -99,22 +99,23 @@ func (f *writeFlags) write(path string) error {
 	}
 	failed := make(chan struct{})
 	opts.OnFailure = func(error) { close(failed) }
-	ends, err := endingBy(endSignals()) // from before the lock is taken: it must not stay behind
+	signals := endSignals() // from before the lock is taken: it must not stay behind
+	ends, err := endingBy(signals)
 	if err != nil {
 		return &exitError{exitSystem, err}
 	}
 	j, err := journal.Open(path, opts)
 	if err != nil {
+		signal.Stop(signals) // nothing is left to finish
 		return &exitError{statusOf(err), err}
 	}
-	in := &intake{journal: j, cutter: cutter{most: int(f.maxEvent)}, raw: f.raw}
-	read := in.take(readChunks(os.Stdin, ends), ends, failed)
-	return in.finish(read)
+	in := &intake{journal: j, words: newWords(ends, failed), cutter: cutter{most: int(f.maxEvent)}, raw: f.raw}
+	return in.finish(in.take(readChunks(os.Stdin, ends)))
 }
 
 // endSignals are those that end the input. One that the caller had ignored stays ignored; that of a terminal that went
 // away always is, and words that nobody reads end nothing.
-func endSignals() <-chan os.Signal {
+func endSignals() chan os.Signal {
 	caught := make(chan os.Signal, 1)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		if !signal.Ignored(s) {
@@ -130,18 +131,26 @@ func endSignals() <-chan os.Signal {
 func (in *intake) finish(read error) error {
 	closed := in.journal.Close(context.Background())
 	st := in.status()
+	w := in.words
+	w.left = wordsPatience
+	if w.dropped > 0 {
+		w.say("%d words were dropped: nobody read them", w.dropped)
+	}
 	if read != nil {
-		say("standard input: %v", read)
+		w.say("standard input: %v", read)
 	}
 	failure := st.LastFailure
 	if failure != nil {
-		say("the journal failed, phase %s: %s", failure.Phase, failure.Cause)
+		w.say("the journal failed, phase %s: %s", failure.Phase, failure.Cause)
 	} else if closed != nil {
-		say("%v", closed)
+		w.say("%v", closed)
 	}
-	if err := printJSON(os.Stderr, st); err != nil && !errors.Is(err, syscall.EPIPE) {
-		return lostOutput(err)
+	var summary bytes.Buffer
+	if err := printJSON(&summary, st); err != nil {
+		return &exitError{exitSystem, err}
 	}
+	w.put(summary.Bytes())
+	w.end()
 	switch {
 	case failure != nil || closed != nil || read != nil:
 		return &exitError{exitSystem, nil}

@@ -131,18 +131,18 @@ func (s *shelf) replace(at kernel.Stat, found bool) error {
 		s.active.Close() // somebody began to write to it
 		s.active, taken = old, false
 	}
-	if !taken {
-		if found {
-			if err := s.dir.RenameFree(s.name, s.name+quarantineSuffix+newUUID()); err != nil {
-				return err
-			}
-		}
-		if err := s.create(); err != nil {
-			return err
-		}
+	var err error
+	if !taken && found {
+		err = s.dir.RenameFree(s.name, s.name+quarantineSuffix+newUUID())
+	}
+	if !taken && err == nil {
+		err = s.create()
+	}
+	if err != nil {
+		return errors.Join(err, s.recount())
 	}
 	s.names = true
-	err := s.recount()
+	err = s.recount()
 	if closed := old.Finish(); closed != nil {
 		err = errors.Join(err, s.pathError("close", s.name, closed))
 	}

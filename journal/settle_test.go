@@ -44,6 +44,20 @@ func TestTakenFileIsSynced(t *testing.T) {
 	}
 }
 
+// A file that was removed is not counted any more, even if no other can be begun.
+func TestFailedReplacementIsCounted(t *testing.T) {
+	dir := t.TempDir()
+	j := byHand(t, filepath.Join(dir, "j"))
+	s := j.writer.shelf
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	found, err := s.check()
+	if err == nil || !found.displaced || s.retained != 0 {
+		t.Errorf("found %+v, %v, %d files", found, err, s.retained)
+	}
+}
+
 // What a failed write left is cut off by the size that the file really has, and the file is never made longer.
 func TestCutBack(t *testing.T) {
 	for _, c := range []struct {

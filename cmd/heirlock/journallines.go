@@ -161,6 +161,9 @@ func whyRefused(err error) string {
 	if semantic, ok := errors.AsType[*json.SemanticError](cause); ok && semantic.Err != nil {
 		cause = semantic.Err
 	}
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](cause); ok { // its offset is that among all the events
+		cause = &jsontext.SyntacticError{JSONPointer: syntactic.JSONPointer, Err: syntactic.Err}
+	}
 	if cause == nil {
 		return refused.Reason.Error()
 	}

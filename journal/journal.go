@@ -13,7 +13,11 @@ import (
 
 // Options are the bounds of a journal, all required and positive, and how it takes its lock.
 type Options[T any] struct {
-	MaxEventBytes   int   // of one encoded event, hard; at most 1 GiB
+	// MaxEventBytes bounds one encoded event, hard; at most 1 GiB. An event that is certainly larger is refused before it is
+	// encoded, however long its strings, slices and maps are. What its methods (MarshalJSON, MarshalText …) return or write
+	// in one piece is held in full before it is measured; so is a field that may be hidden by another of its name, or left out
+	// by a method IsZero.
+	MaxEventBytes   int
 	MaxPendingItems int   // accepted events that are not settled yet, hard
 	MaxPendingBytes int64 // of their frames, hard; at least one frame with the largest event fits
 	MaxFileBytes    int64 // of one file, hard; at least one frame with the largest event fits

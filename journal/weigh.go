@@ -67,6 +67,9 @@ func (s *scales) add(n int) error {
 }
 
 func (s *scales) weigh(v reflect.Value, sh *shape, depth int) (err error) {
+	if sh.kind == reflect.String && !sh.plain { // most are
+		return s.add(v.Len() + len(`""`))
+	}
 	at := len(s.path)
 	for hops := 0; !sh.plain && (sh.kind == reflect.Pointer || sh.kind == reflect.Interface); hops++ {
 		switch {
@@ -150,6 +153,9 @@ func (s *scales) list(v reflect.Value, sh *shape, depth int) error {
 func (s *scales) entries(v reflect.Value, sh *shape, depth int) error {
 	if v.Len() == 0 {
 		return s.add(len(`{}`))
+	}
+	if sh.key.plain && sh.elem.plain {
+		return s.add(1 + v.Len()*len(`"":1,`))
 	}
 	s.enter(v, 0)
 	err := s.add(1 + v.Len()*len(`:,`))

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	stdjson "encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,7 +19,7 @@ type shape struct {
 	raw       bool         // JSON text
 	bytes     bool
 	key, elem *shape
-	members   []fieldShape
+	members   []fieldShape // those that are not plain
 }
 
 // fieldShape is a field that may become a member of the object.
@@ -67,6 +68,9 @@ func shapeOf(t reflect.Type) *shape {
 				s.plain, changed = false, true
 			}
 		}
+	}
+	for _, s := range known {
+		s.members = slices.DeleteFunc(s.members, func(m fieldShape) bool { return m.shape.plain })
 	}
 	shapes.Store(t, s)
 	return s
@@ -123,11 +127,12 @@ func newShape(t reflect.Type, known map[reflect.Type]*shape) *shape {
 	case reflect.Slice:
 		s.elem = newShape(t.Elem(), known)
 		s.bytes = t.Elem().Kind() == reflect.Uint8
-		s.plain = false // it may be long
+		s.plain = false
 	case reflect.Array:
 		s.elem = newShape(t.Elem(), known)
 	case reflect.Map:
 		s.key, s.elem = newShape(t.Key(), known), newShape(t.Elem(), known)
+		s.plain = false
 	case reflect.Struct:
 		s.embed(t, nil, map[reflect.Type]bool{t: true}, true, known)
 		s.hide(t)

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"reflect"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/quick"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -78,7 +80,7 @@ type dotted struct {
 	Extra string `json:",omitempty"`
 }
 
-type hidden struct{ Name, Own string }
+type Hidden struct{ Name, Own string }
 
 type never struct{ S string }
 
@@ -87,6 +89,10 @@ func (never) IsZero() bool { return true }
 type shouting struct{ s string }
 
 func (s shouting) MarshalText() ([]byte, error) { return []byte(s.s[:1]), nil }
+
+type brief string
+
+func (b brief) MarshalText() ([]byte, error) { return strconv.AppendInt(nil, int64(len(b)), 36), nil }
 
 // No event is taken to be larger than it is: what fits exactly is accepted, and one byte less is too little.
 func TestWeightIsAtMostTheLength(t *testing.T) {
@@ -123,17 +129,17 @@ func TestWeightIsAtMostTheLength(t *testing.T) {
 		}{dotted{long, ""}, 1},
 		struct {
 			dotted
-			*hidden
-		}{dotted{long, "e"}, &hidden{long, "o"}},
+			*Hidden
+		}{dotted{long, "e"}, &Hidden{long, "o"}},
 		struct {
-			*hidden
+			*Hidden
 			Name string `json:"name"`
 		}{nil, "n"},
 		struct {
 			A string
 			M map[string]any `json:",embed"`
 		}{"a", map[string]any{"": 1}},
-		shouting{long}, []shouting{{long}}, map[shouting]int{{long}: 1}, []any{int8(1), uint64(2)},
+		shouting{long}, []shouting{{long}}, map[shouting]int{{long}: 1}, brief(long), []brief{brief(long)}, map[brief]any{brief(long): brief(long)}, []any{int8(1), uint64(2)},
 	} {
 		want, err := json.Marshal(event, strict)
 		if err != nil {
@@ -150,6 +156,49 @@ func TestWeightIsAtMostTheLength(t *testing.T) {
 		if err := sc.weighed(v, shapeOf(v.Type())); err != nil || sc.weight > len(want) {
 			t.Errorf("%d %T weighs %d of %d (%v)", i, event, sc.weight, len(want), err)
 		}
+	}
+}
+
+type Promoted struct {
+	A string
+	B *Promoted `json:",omitempty"`
+	C []byte    `json:"c"`
+}
+
+type random struct {
+	Promoted
+	*Hidden
+	A, D string               `json:",omitzero"`
+	E    *string              `json:",omitempty"`
+	F    map[string][]bool    `json:",omitempty"`
+	G    map[int8]int         `json:"Own,omitempty"`
+	H    [2]map[bool]struct{} `json:"-"`
+	I    []*Promoted          `json:",omitempty"`
+	J    []brief              `json:"j"`
+	K    map[brief]never
+	L    never                 `json:",omitzero"`
+	M    struct{ X *struct{} } `json:",omitempty"`
+	N    **string              `json:",omitzero"`
+	O    [3]uint8
+	P    map[string]*[]string `json:",embed"`
+}
+
+// The same for random events.
+func TestWeightOfRandomEvents(t *testing.T) {
+	encoded, why := 0, error(nil)
+	err := quick.Check(func(event random) bool {
+		want, err := json.Marshal(&event, strict)
+		if err != nil { // a name twice
+			why = err
+			return true
+		}
+		encoded++
+		text, _, _ := encodeAny(event, len(want))
+		_, short, _ := encodeAny(any(&event), len(want)-1)
+		return text == string(want) && short == ErrOversized
+	}, &quick.Config{MaxCount: 2000})
+	if err != nil || encoded < 100 {
+		t.Errorf("%d encoded (not: %v): %.2000v", encoded, why, err)
 	}
 }
 
@@ -183,6 +232,14 @@ func TestLargeEventsTakeNoMemory(t *testing.T) {
 	check("field", func() error { _, r, _ := encodeAny(plainStruct{Name: large}, 1024); return r })
 	check("pointer", func() error { _, r, _ := encodeAny(&plainStruct{Data: data}, 1024); return r })
 	check("within", func() error { _, r, _ := encodeAny([]plainStruct{{More: []string{"", large}}}, 1024); return r })
+	check("map of numbers", func() error {
+		m := map[int]int{}
+		for i := range 2000 {
+			m[i] = i
+		}
+		_, r, _ := encodeAny(m, 1024)
+		return r
+	})
 	check("map", func() error { _, r, _ := encodeAny(map[string]string{"a": large}, 1024); return r })
 	check("any", func() error { _, r, _ := encodeAny(map[string]any{"a": []any{1, large}}, 1024); return r })
 }

@@ -38,6 +38,8 @@ type cycle struct{ Next *cycle }
 func TestInvalidEvents(t *testing.T) {
 	endless := &cycle{}
 	endless.Next = endless
+	var itself any
+	itself = &itself
 	path := filepath.Join(t.TempDir(), "j")
 	opts := journal.Options[any]{MaxEventBytes: 1000, MaxPendingItems: 100, MaxPendingBytes: 1 << 16, MaxFileBytes: 1 << 16, MaxFiles: 1}
 	opts.Validate = func(e any) error {
@@ -62,6 +64,7 @@ func TestInvalidEvents(t *testing.T) {
 		{make(chan int), "chan"},
 		{func() {}, "func"},
 		{endless, "cycle"},
+		{itself, "cycle"},
 		{"\xff", "UTF-8"},
 		{map[string]int{"\xff": 1}, "UTF-8"},
 		{panicking{}, "panic: in MarshalJSON"},

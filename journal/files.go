@@ -69,6 +69,7 @@ type place struct {
 	dir    kernel.Dir
 	prefix string // what the path has before the name
 	name   string
+	few    bool // descriptors are few: of a scan, only the newest file stays open
 }
 
 func locate(path string) (place, error) {
@@ -121,7 +122,7 @@ const looks = 16
 
 // open opens what lies at a name, if it is a regular file.
 func (p place) open(name string) (openFile, error) {
-	f := openFile{path: p.prefix + name}
+	f := openFile{path: p.prefix + name, journal: p.prefix + p.name}
 	err := error(kernel.ErrChanging)
 	for i := 0; i < looks && errors.Is(err, kernel.ErrChanging); i++ {
 		var seen kernel.Stat
@@ -143,26 +144,39 @@ func openPaths(paths []string, generations bool) (files []openFile, err error) {
 			files = nil
 		}
 	}()
+	few := false
 	for _, path := range paths {
-		p, err := locate(path)
+		some, err := openPath(path, generations, few)
+		if outOfDescriptors(err) && !few {
+			few = true
+			park(files)
+			some, err = openPath(path, generations, few)
+		}
 		if err != nil {
 			return files, err
 		}
-		var some []openFile
-		if generations {
-			some, err = p.retained()
-		} else {
-			var f openFile
-			f, err = p.open(p.name)
-			some = []openFile{f}
-		}
-		p.dir.Close()
-		if err != nil {
-			return files, err
+		if few {
+			park(files)
 		}
 		files = append(files, some...)
 	}
 	return files, nil
+}
+
+func openPath(path string, generations, few bool) ([]openFile, error) {
+	p, err := locate(path)
+	if err != nil {
+		return nil, err
+	}
+	defer p.dir.Close()
+	if p.few = few; generations {
+		return p.retained()
+	}
+	f, err := p.open(p.name)
+	if err != nil {
+		return nil, err
+	}
+	return []openFile{f}, nil
 }
 
 // retained opens all the files of a journal, oldest first. There is at least one.

@@ -1,10 +1,8 @@
 package journal
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"github.com/heirlock/heirlock/internal/kernel"
 )
@@ -42,36 +40,18 @@ type scan struct {
 }
 
 func (s *scan) run() error {
-	misses := 0
-	for n := int64(0); ; n++ {
-		if misses == missesMost {
-			numbers, err := s.listed()
-			if err != nil {
-				return err
-			}
-			i, _ := slices.BinarySearch(numbers, n)
-			if i == len(numbers) {
-				return nil
-			}
-			n, misses = numbers[i], 0
-		}
+	return s.upward(0, func(n int64) (bool, error) {
 		f, err := s.open(generationName(s.name, n))
-		if errors.Is(err, fs.ErrNotExist) {
-			misses++
-			continue
-		}
 		if err != nil {
-			return err
+			return false, err
 		}
-		misses = 0
 		if s.known(f.stat) {
 			f.file.Close()
-			return nil
+			return true, nil
 		}
-		if err := s.add(f, n); err != nil {
-			return err
-		}
-	}
+		f.number = n
+		return false, s.add(f, n)
+	})
 }
 
 // add keeps a file that was found at a number, unless it was found before.
@@ -86,6 +66,9 @@ func (s *scan) add(f openFile, n int64) error {
 	if len(s.found) == 1 {
 		s.front = n
 		return nil
+	}
+	if s.few {
+		park(s.found[len(s.found)-1:])
 	}
 	// As long as the first file is not above this one, nothing newer than the first can be this one.
 	for tries := 0; s.front <= n && tries < 1<<10; tries++ {

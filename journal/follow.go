@@ -16,27 +16,28 @@ const followEvery = 100 * time.Millisecond
 // follow reads what is there, and then what comes, until the context ends.
 func (r *reader[T]) follow(paths []string) error {
 	last := len(paths) - 1
-	files, err := openPaths(paths[:last], true)
-	defer func() { closeAll(files) }()
+	f := follower[T]{reader: r}
+	defer func() { closeAll(f.earlier); closeAll(f.before); closeAll(f.queue) }()
+	var err error
+	if f.earlier, err = openPaths(paths[:last], true); err != nil {
+		return err
+	}
+	if f.place, err = locate(paths[last]); outOfDescriptors(err) {
+		park(f.earlier)
+		f.place, err = locate(paths[last])
+	}
 	if err != nil {
 		return err
 	}
-	p, err := locate(paths[last])
-	if err != nil {
-		return err
-	}
-	defer p.dir.Close()
-	f := follower[T]{reader: r, place: p}
-	defer func() { closeAll(f.before); closeAll(f.queue) }()
+	defer f.place.dir.Close()
 	if err := f.look(); err != nil { // before the first record
 		return err
 	}
-	for len(files) > 0 {
-		if err := r.file(files[0]); err != nil {
+	for ; len(f.earlier) > 0; f.earlier = f.earlier[1:] {
+		if err := r.file(f.earlier[0]); err != nil {
 			return err
 		}
-		files[0].file.Close()
-		files = files[1:]
+		f.earlier[0].close()
 	}
 	for {
 		if err := f.advance(); err != nil {
@@ -55,6 +56,7 @@ func (r *reader[T]) follow(paths []string) error {
 type follower[T any] struct {
 	*reader[T]
 	place   place
+	earlier []openFile // to be read first: the files that are not followed
 	queue   []openFile // from the one that is being read to the newest
 	current *lines     // of queue[0], or nil if it has not been begun
 	// before are up to two files before queue[0]. They stay open, so that no other file can get their inode numbers, and
@@ -70,14 +72,20 @@ func (f *follower[T]) look() error {
 			return nil
 		}
 	}
-	newer, err := f.place.generations(func(st kernel.Stat) bool {
+	known := func(st kernel.Stat) bool {
 		same := func(o openFile) bool { return o.stat.SameFile(st) }
 		i := slices.IndexFunc(f.before, same)
 		if i >= 0 {
 			f.forget(i + 1)
 		}
 		return i >= 0 || slices.ContainsFunc(f.queue, same)
-	})
+	}
+	newer, err := f.place.generations(known)
+	if outOfDescriptors(err) && !f.place.few {
+		park(f.earlier)
+		f.place.few = true
+		newer, err = f.place.generations(known)
+	}
 	if err != nil {
 		return err
 	}
@@ -99,7 +107,12 @@ func (f *follower[T]) forget(i int) {
 func (f *follower[T]) advance() error {
 	for len(f.queue) > 0 {
 		if f.current == nil {
-			f.current = f.begin(f.queue[0])
+			now, err := f.queue[0].opened()
+			if err != nil {
+				return err
+			}
+			f.queue[0] = now
+			f.current = f.begin(now)
 		}
 		ended, err := f.ended() // before its size is taken
 		if err != nil {
@@ -125,6 +138,12 @@ func (f *follower[T]) advance() error {
 // one: a newer file that is empty proves nothing, somebody may have put it there while a write is in flight.
 func (f *follower[T]) ended() (bool, error) {
 	for _, newer := range f.queue[1:] {
+		if newer.stat.Size > 0 {
+			return true, nil
+		}
+		if newer.parked {
+			continue
+		}
 		st, err := newer.file.Stat()
 		if err != nil {
 			return false, &fs.PathError{Op: "stat", Path: newer.path, Err: err}

@@ -26,11 +26,15 @@ type openFile struct {
 	first bool
 	// live: it is the newest of a journal, and somebody may be writing its last line.
 	live bool
+
+	journal string // the path of the journal that it was found in
+	number  int64  // where it was found; 0 is the active file, or one that was given
+	parked  bool   // it is not open; see opened
 }
 
 func closeAll(files []openFile) {
 	for i := range files {
-		files[i].file.Close()
+		files[i].close()
 	}
 }
 

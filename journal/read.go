@@ -60,7 +60,8 @@ type Record[T any] struct {
 
 // Read streams what the files hold, in the order given, which is one journal's from its oldest file on. All are opened
 // before the first record, without following a link in the last component or waiting for anything, and each is read up
-// to the size that it had then. It holds one chunk of 64 KiB and one line in memory.
+// to the size that it had then. It holds one chunk of 64 KiB and one line in memory. Where there are more files than
+// descriptors, all but the newest are closed again until their turn; one that was rotated away by then is an error.
 //
 // Damage is no error: it is an anomaly, and the reading goes on behind it. A last line that lacks nothing but its line
 // feed is an anomaly (unterminated-line) that skips nothing, and then a frame. Frames that are missing or come again
@@ -111,7 +112,7 @@ func (r *reader[T]) run(paths []string) (err error) {
 	defer func() { closeAll(files) }()
 	for err == nil && len(files) > 0 {
 		err = r.file(files[0])
-		files[0].file.Close()
+		files[0].close()
 		files = files[1:]
 	}
 	return err
@@ -119,7 +120,14 @@ func (r *reader[T]) run(paths []string) (err error) {
 
 // file reads one file to its end.
 func (r *reader[T]) file(f openFile) error {
-	return r.drain(r.begin(f))
+	now, err := f.opened()
+	if err != nil {
+		return err
+	}
+	if f.parked {
+		defer now.close()
+	}
+	return r.drain(r.begin(now))
 }
 
 func (r *reader[T]) begin(f openFile) *lines {

@@ -132,22 +132,37 @@ func (v *inspection) cut(ctx context.Context) {
 	defer close(v.order)
 	defer close(v.work)
 	for i := range v.files {
-		l := lines{openFile: v.files[i], maxLine: v.opts.MaxLineBytes, end: v.files[i].stat.Size}
-		for begin := true; ; begin = false {
-			b, buf, err := l.next(ctx, <-v.free)
-			if err == io.EOF {
-				v.free <- buf
-				break
-			}
-			p := &part{piece: b, file: &v.files[i], begin: begin, buf: buf, err: err, done: already}
-			if err == nil {
-				p.done = make(chan struct{})
-				v.work <- p
-			}
-			v.order <- p
-			if err != nil {
-				return
-			}
+		if !v.cutFile(ctx, &v.files[i]) {
+			return
+		}
+	}
+}
+
+// cutFile reports whether it came to the end of the file.
+func (v *inspection) cutFile(ctx context.Context, f *openFile) bool {
+	now, err := f.opened()
+	if err != nil {
+		v.order <- &part{file: f, buf: <-v.free, err: err, done: already}
+		return false
+	}
+	if f.parked {
+		defer now.close()
+	}
+	l := lines{openFile: now, maxLine: v.opts.MaxLineBytes, end: f.stat.Size}
+	for begin := true; ; begin = false {
+		b, buf, err := l.next(ctx, <-v.free)
+		if err == io.EOF {
+			v.free <- buf
+			return true
+		}
+		p := &part{piece: b, file: f, begin: begin, buf: buf, err: err, done: already}
+		if err == nil {
+			p.done = make(chan struct{})
+			v.work <- p
+		}
+		v.order <- p
+		if err != nil {
+			return false
 		}
 	}
 }

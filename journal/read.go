@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"reflect"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -69,8 +70,9 @@ type Record[T any] struct {
 // been rotated away.
 //
 // An error ends it, as the last pair, with a zero Record: a file that is missing, forbidden, not a regular file or
-// truncated while it is read (a *fs.PathError), or the end of the context (its cause; a reading that follows ends
-// without an error if the context was merely canceled). Descriptors are closed however it ends.
+// truncated while it is read (a *fs.PathError), a T into which nothing can be decoded (type P *P), or the end of the
+// context (its cause; a reading that follows ends without an error if the context was merely canceled). Descriptors are
+// closed however it ends.
 func Read[T any](ctx context.Context, files []string, opts ReadOptions[T]) iter.Seq2[Record[T], error] {
 	return func(yield func(Record[T], error) bool) {
 		r := reader[T]{ctx: ctx, opts: opts, yield: yield}
@@ -100,6 +102,9 @@ type reader[T any] struct {
 
 func (r *reader[T]) run(paths []string) (err error) {
 	if r.opts.MaxLineBytes, err = maxLineOf(r.opts.MaxLineBytes); err != nil {
+		return err
+	}
+	if err := decodable(reflect.TypeFor[T]()); err != nil {
 		return err
 	}
 	if r.ctx.Err() != nil {

@@ -87,10 +87,11 @@ func (e *encoder[T]) encode(event T, validate func(T) error) (text []byte, reaso
 			return nil, ErrInvalid, err
 		}
 	}
+	before := e.json.OutputOffset()
 	if err := json.MarshalEncode(e.json, &e.event); e.out.over {
 		return nil, ErrOversized, nil
 	} else if err != nil {
-		return nil, ErrInvalid, err
+		return nil, ErrInvalid, withinEvent(err, before)
 	}
 	if e.custom && (!jsontext.Value(e.out.event).IsValid() || bytes.IndexByte(e.out.event, '\n') >= 0) {
 		return nil, ErrInvalid, errOptions
@@ -98,4 +99,17 @@ func (e *encoder[T]) encode(event T, validate func(T) error) (text []byte, reaso
 	var zero T
 	e.event = zero
 	return e.out.event, nil, nil
+}
+
+// withinEvent makes the offsets of an error count from the beginning of its event, not of the encoder's first.
+func withinEvent(err error, before int64) error {
+	var semantic *json.SemanticError
+	var syntactic *jsontext.SyntacticError
+	if errors.As(err, &semantic) && semantic.ByteOffset >= before {
+		semantic.ByteOffset -= before
+	}
+	if errors.As(err, &syntactic) && syntactic.ByteOffset >= before {
+		syntactic.ByteOffset -= before
+	}
+	return err
 }

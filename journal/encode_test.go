@@ -49,3 +49,23 @@ func FuzzEncode(f *testing.F) {
 		}
 	})
 }
+
+// The offset in a cause is that of the event, however many were encoded before it.
+func TestOffsetIsWithinTheEvent(t *testing.T) {
+	bad := jsontext.Value(`{"a":1,"b":nul}`)
+	fresh, used := newEncoder[jsontext.Value](100), newEncoder[jsontext.Value](100)
+	_, _, want := fresh.encode(bad, nil)
+	for range 3 {
+		if _, reason, cause := used.encode(jsontext.Value(`"before"`), nil); reason != nil {
+			t.Fatal(reason, cause)
+		}
+	}
+	_, reason, got := used.encode(bad, nil)
+	if reason != ErrInvalid || want == nil || got == nil || got.Error() != want.Error() {
+		t.Errorf("%v, %v, want %v", reason, got, want)
+	}
+	var syntax *jsontext.SyntacticError
+	if !errors.As(got, &syntax) || syntax.ByteOffset >= int64(len(bad)) {
+		t.Errorf("offset of %v is not within the event", got)
+	}
+}

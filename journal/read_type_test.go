@@ -16,8 +16,8 @@ type (
 		All  []*node
 		More map[string]**node
 	}
-	within struct {
-		*within
+	Within struct {
+		*Within
 		Name string
 	}
 )
@@ -49,7 +49,7 @@ func TestEndlessTypes(t *testing.T) {
 	if anomalies, err := reads[node](t, deep); anomalies != 0 || err != nil {
 		t.Errorf("node: %d anomalies, %v", anomalies, err)
 	}
-	if _, err := reads[within](t, `{"Name":"a"}`); err != nil {
+	if _, err := reads[Within](t, `{"Name":"a"}`); err != nil {
 		t.Errorf("within: %v", err)
 	}
 }

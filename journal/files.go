@@ -147,7 +147,7 @@ func openPaths(paths []string, generations bool) (files []openFile, err error) {
 	few := false
 	for _, path := range paths {
 		some, err := openPath(path, generations, few)
-		if outOfDescriptors(err) && !few {
+		if kernel.OutOfDescriptors(err) && !few {
 			few = true
 			park(files)
 			some, err = openPath(path, generations, few)

@@ -5,17 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"syscall"
 
 	"github.com/heirlock/heirlock/internal/kernel"
 )
 
 // A journal may have more files than this process may open. Then all but the newest are parked: closed, and known by what
 // Stat said. Each is opened again when its turn comes.
-
-func outOfDescriptors(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
-}
 
 func park(files []openFile) {
 	closeAll(files)

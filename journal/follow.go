@@ -22,7 +22,7 @@ func (r *reader[T]) follow(paths []string) error {
 	if f.earlier, err = openPaths(paths[:last], true); err != nil {
 		return err
 	}
-	if f.place, err = locate(paths[last]); outOfDescriptors(err) {
+	if f.place, err = locate(paths[last]); kernel.OutOfDescriptors(err) {
 		park(f.earlier)
 		f.place, err = locate(paths[last])
 	}
@@ -81,7 +81,7 @@ func (f *follower[T]) look() error {
 		return i >= 0 || slices.ContainsFunc(f.queue, same)
 	}
 	newer, err := f.place.generations(known)
-	if outOfDescriptors(err) && !f.place.few {
+	if kernel.OutOfDescriptors(err) && !f.place.few {
 		park(f.earlier)
 		f.place.few = true
 		newer, err = f.place.generations(known)

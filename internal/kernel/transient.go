@@ -19,3 +19,8 @@ func Transient(err error) bool {
 }
 
 var transient = []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR, syscall.EIO, syscall.EAGAIN}
+
+// OutOfDescriptors reports whether an error says that this process, or the system, has no file descriptor left.
+func OutOfDescriptors(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}

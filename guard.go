@@ -74,5 +74,9 @@ const causeElsewhere = "it was made through another view of this directory (anot
 // elsewhere: a guard that heirlock made in another view of the directory. Who clears it from here shares no flock with who
 // clears it from there, and the slower of the two would remove the guard that the faster one has made since.
 func (d *Diagnosis) elsewhere() bool {
-	return d.Owner != nil && d.Owner.Evidence.File.FS != "" && !sameView(d.Owner, d.facts)
+	if d.Owner == nil || d.Owner.Evidence.File.FS == "" {
+		return false
+	}
+	file := &d.Owner.Evidence.File // another inode on the same device is a copy of it: who sees that shares its flock
+	return file.FS != d.facts.fs.Type || file.Dev != d.facts.dev
 }

@@ -38,20 +38,25 @@ func (s *stage) delayedAt(onePath, otherPath string) (outcome, error) {
 	var other attempt
 	for end := time.Now().Add(s.limit()); !other.in && time.Now().Before(end); {
 		if _, err := one.await("HELD", time.Millisecond); !errors.Is(err, errHung) {
-			return s.delayedWinner(one, other, pid, err)
+			return s.delayedWinner(one, otherPath, other, pid, err)
 		}
 		if other, err = s.contend(otherPath); err != nil {
 			return outcome{}, err
 		}
 	}
 	_, err = one.await("HELD", s.limit())
-	return s.delayedWinner(one, other, pid, err)
+	return s.delayedWinner(one, otherPath, other, pid, err)
 }
 
-func (s *stage) delayedWinner(one *crew, other attempt, pid int, oneErr error) (outcome, error) {
+// delayedWinner says who is inside. Where the first is, the other tries once more: it may have had no chance yet.
+func (s *stage) delayedWinner(one *crew, otherPath string, other attempt, pid int, oneErr error) (outcome, error) {
 	said := shorten(one.words(), 200)
 	if oneErr == nil {
-		if err := one.follow(); err != nil {
+		err := one.follow()
+		if err == nil && !other.in {
+			other, err = s.contend(otherPath)
+		}
+		if err != nil {
 			return outcome{}, err
 		}
 		if other.in && one.worker().alive() {

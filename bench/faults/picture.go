@@ -55,8 +55,9 @@ func (t *table) picture() string {
 	width, height := leftWidth+cellWidth*len(columns)+60, topHeight+cellHeight*len(t.rows)+legendRoom
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="system-ui, sans-serif" font-size="12" role="img">`+"\n", width, height, width, height)
-	b.WriteString("<title>Fault matrix of heirlock and its rivals</title>\n<style>\n.t { fill: #1f2328 }\n.o { font-weight: bold }\n.c { fill: #fff; font-weight: bold; text-anchor: middle }\n" +
-		".n { fill: #8a8f98; text-anchor: middle }\n.g { stroke: #8a8f98; stroke-opacity: .35 }\n@media (prefers-color-scheme: dark) { .t { fill: #e6edf3 } }\n</style>\n")
+	b.WriteString("<title>Fault matrix of heirlock and its rivals</title>\n<style>\n.b { fill: #fff }\n.t { fill: #1f2328 }\n.o { font-weight: bold }\n.c { fill: #fff; font-weight: bold; text-anchor: middle }\n" +
+		".n { fill: #8a8f98; text-anchor: middle }\n.g { stroke: #8a8f98; stroke-opacity: .35 }\n@media (prefers-color-scheme: dark) { .b { fill: #0d1117 } .t { fill: #e6edf3 } }\n</style>\n")
+	fmt.Fprintf(&b, `<rect class="b" width="%d" height="%d" rx="6"/>`+"\n", width, height) // a page may be dark where its reader's system is not
 	for i, l := range columns {
 		x := leftWidth + cellWidth*i + cellWidth/2
 		fmt.Fprintf(&b, `<text class="t%s" transform="translate(%d %d) rotate(-50)">%s</text>`+"\n", bold(l.ours()), x+4, topHeight-8, escaped(l.name))

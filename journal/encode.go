@@ -20,6 +20,8 @@ type encoder[T any] struct {
 	json  *jsontext.Encoder // of one value after the other into out
 	out   line
 	event T // so that encoding it does not allocate
+	form  *form
+	text  []byte // that the form has written; valid until the next use of the encoder
 	shape *shape
 	scales
 }
@@ -33,7 +35,8 @@ type line struct {
 }
 
 func newEncoder[T any](most int) *encoder[T] {
-	e := &encoder[T]{out: line{most: most}, shape: shapeOf(reflect.TypeFor[T]()), scales: scales{most: most}}
+	t := reflect.TypeFor[T]()
+	e := &encoder[T]{out: line{most: most}, form: formOf(t), shape: shapeOf(t), scales: scales{most: most}}
 	e.json = jsontext.NewEncoder(&e.out, strict)
 	return e
 }
@@ -78,10 +81,19 @@ func (e *encoder[T]) encode(event T, validate func(T) error) (text []byte, reaso
 			return nil, ErrInvalid, err
 		}
 	}
-	e.out = line{most: e.out.most, parts: e.out.parts[:0]}
+	var zero T
 	e.event = event
+	v := reflect.ValueOf(&e.event).Elem()
+	if e.form != nil {
+		var ok bool
+		if e.text, ok = e.form.append(e.text[:0], v, e.most); ok && len(e.text) <= e.most {
+			e.event = zero
+			return e.text, nil, nil
+		}
+	}
+	e.out = line{most: e.most, parts: e.out.parts[:0]}
 	if !e.shape.plain {
-		if err := e.weighed(reflect.ValueOf(&e.event).Elem(), e.shape); err == errOverBound {
+		if err := e.weighed(v, e.shape); err == errOverBound {
 			return nil, ErrOversized, nil
 		} else if err != nil {
 			return nil, ErrInvalid, err
@@ -96,7 +108,6 @@ func (e *encoder[T]) encode(event T, validate func(T) error) (text []byte, reaso
 	if e.custom && (!jsontext.Value(e.out.event).IsValid() || bytes.IndexByte(e.out.event, '\n') >= 0) {
 		return nil, ErrInvalid, errOptions
 	}
-	var zero T
 	e.event = zero
 	return e.out.event, nil, nil
 }

@@ -1,284 +1,108 @@
-// Command timings measures how long a lock takes to change hands, beside rivals and the bare system call in one run.
+// Command timings measures the lock, the waiting for it and the journal, beside rivals and the bare system calls.
 //
-//	go -C bench run ./timings [-rounds N] [-docs DIR] [uncontended|handoff|kill|crowd|idle]…
+//	go -C bench run ./timings [-rounds N] [-docs DIR] [-root DIR] [uncontended|handoff|kill|crowd|idle|
+//	                          submit|latency|paced|slow|read|open|pipe]…
+//	go -C bench run ./timings [-gib N] memory
 //
-// With -docs it writes what it measured, and a picture of the distributions, as timings.md and timings.svg into DIR. It ends
-// with one line that says which goals hold; a goal that is missed is exit status 1.
+// Without a name it measures all of the first. Each round runs all peers, in another order; the files are in the temporary
+// directory, whose filesystem is what is measured (TMPDIR). With -docs it writes timings.md and timings.svg into DIR.
+//
+// Linux. It installs nothing; what is not installed is said, and a goal that needs it counts as not measured. It ends with
+// the goals and one line, the verdict. The exit status is 0 if no goal was missed, 1 if one was or a measurement failed, 64
+// for an argument that it does not know.
 package main
 
 import (
-	"bufio"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/heirlock/heirlock/bench/timings/account"
+	"github.com/heirlock/heirlock/bench/timings/journals"
+	"github.com/heirlock/heirlock/bench/timings/locks"
+	"github.com/heirlock/heirlock/bench/timings/role"
 )
 
+var (
+	rounds = flag.Int("rounds", 10, "rounds, in each of which all peers run")
+	docs   = flag.String("docs", "", "write timings.md and timings.svg into this directory")
+	root   = flag.String("root", "..", "heirlock's source")
+	gib    = flag.Int("gib", 1, "size of the file that memory reads, in GiB")
+)
+
+type measurement struct {
+	name string
+	run  func(dir string, rounds int) error
+}
+
+// measurements are what is measured by default, and memory, which wants a disk.
+var measurements = []measurement{
+	{"uncontended", locks.Uncontended},
+	{"handoff", locks.HandOff},
+	{"kill", locks.Kill},
+	{"crowd", locks.Crowd},
+	{"idle", locks.Idle},
+	{"submit", journals.Submit},
+	{"latency", journals.Latency},
+	{"paced", journals.Paced},
+	{"slow", journals.Slow},
+	{"read", journals.Read},
+	{"open", journals.Open},
+	{"pipe", func(dir string, rounds int) error { return journals.Pipe(dir, *root, rounds) }},
+	{"memory", func(dir string, _ int) error { return journals.Memory(dir, *gib) }},
+}
+
+var roles = map[string]func(args []string) error{
+	"hold": locks.Hold, "member": locks.Member, "many": locks.Many, "slow": journals.SubmitSlowly, "reader": journals.Reader,
+}
+
 func main() {
-	if role := os.Getenv("TIMINGS_ROLE"); role != "" {
-		if err := roles[role](os.Args[1:]); err != nil {
+	if r := role.Current(); r != "" {
+		if err := roles[r](os.Args[1:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		return
 	}
-	rounds := flag.Int("rounds", 200, "hand-offs to measure")
-	docs := flag.String("docs", "", "write timings.md and timings.svg into this directory")
 	flag.Parse()
-	what := flag.Args()
-	if len(what) == 0 {
-		what = []string{"uncontended", "handoff", "kill", "crowd", "idle"}
-	}
-	for _, w := range what {
-		if err := measurements[w](*rounds); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
-	if *docs != "" {
-		if err := write(*docs); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
-	if !verdict() {
+	if !run(chosen(flag.Args())) {
 		os.Exit(1)
 	}
 }
 
-var measurements = map[string]func(int) error{"uncontended": uncontended, "handoff": handoff, "kill": killed, "crowd": crowd, "idle": idle}
-
-var roles = map[string]func(args []string) error{"hold": hold, "crowd": member, "many": many}
-
-// mono is CLOCK_MONOTONIC in nanoseconds, which all processes share.
-func mono() int64 {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
-	return ts.Nano()
-}
-
-// hold takes the lock at each line "take" and gives it back at "give", and says when.
-func hold(args []string) error {
-	take := lockers[args[0]]
-	var release func() error
-	in := bufio.NewScanner(os.Stdin)
-	for in.Scan() {
-		switch in.Text() {
-		case "take":
-			fmt.Println("waiting")
-			var err error
-			if release, err = take(args[1]); err != nil {
-				return err
-			}
-			fmt.Println("held", mono())
-		case "give":
-			at := mono()
-			if err := release(); err != nil {
-				return err
-			}
-			fmt.Println("gave", at)
-		}
+// chosen are the measurements of these names.
+func chosen(names []string) (of []measurement) {
+	if len(names) == 0 {
+		return slices.DeleteFunc(slices.Clone(measurements), func(m measurement) bool { return m.name == "memory" })
 	}
-	return nil
-}
-
-type actor struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
-}
-
-func start(role string, args ...string) *actor {
-	cmd := exec.Command("/proc/self/exe", args...)
-	cmd.Env = append(os.Environ(), "TIMINGS_ROLE="+role)
-	cmd.Stderr = os.Stderr
-	in, _ := cmd.StdinPipe()
-	out, _ := cmd.StdoutPipe()
-	if err := cmd.Start(); err != nil {
-		panic(err)
-	}
-	return &actor{cmd, in, bufio.NewReader(out)}
-}
-
-func (a *actor) say(line string) { fmt.Fprintln(a.in, line) }
-
-func (a *actor) expect(word string) int64 {
-	line, err := a.out.ReadString('\n')
-	got, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-	if err != nil || got != word {
-		panic(fmt.Sprintf("got %q (%v), want %s", line, err, word))
-	}
-	n, _ := strconv.ParseInt(rest, 10, 64)
-	return n
-}
-
-func (a *actor) stop() {
-	a.in.Close()
-	a.cmd.Process.Kill()
-	a.cmd.Wait()
-}
-
-// blocked gives a waiter the time to come to rest.
-func blocked() { time.Sleep(20 * time.Millisecond) }
-
-func handoff(rounds int) error {
-	return eachLocker("handoff", append(slices.Clone(names), "bare"), rounds, func(name, path string, n int) []int64 {
-		a, b := start("hold", name, path), start("hold", name, path)
-		defer a.stop()
-		defer b.stop()
-		a.say("take")
-		a.expect("waiting")
-		a.expect("held")
-		var took []int64
-		for range n {
-			b.say("take")
-			b.expect("waiting")
-			blocked()
-			a.say("give")
-			gave := a.expect("gave")
-			took = append(took, b.expect("held")-gave)
-			a, b = b, a
-		}
-		return took
-	})
-}
-
-func killed(rounds int) error {
-	return eachLocker("kill", names, rounds/4, func(name, path string, n int) []int64 {
-		var took []int64
-		a := start("hold", name, path)
-		a.say("take")
-		a.expect("waiting")
-		a.expect("held")
-		for range n {
-			b := start("hold", name, path)
-			b.say("take")
-			b.expect("waiting")
-			blocked()
-			at := mono()
-			a.cmd.Process.Kill()
-			took = append(took, b.expect("held")-at)
-			a.stop()
-			a = b
-		}
-		a.stop()
-		return took
-	})
-}
-
-// eachLocker measures all lockers in turn, in slices, so that whatever the machine does reaches all.
-func eachLocker(what string, names []string, rounds int, measure func(name, path string, n int) []int64) error {
-	dir, err := os.MkdirTemp("", "timings-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	all := map[string][]int64{}
-	const slicesOf = 10
-	for slice := range slicesOf {
-		for _, name := range names {
-			path := filepath.Join(dir, fmt.Sprintf("%s-%d.lock", name, slice))
-			all[name] = append(all[name], measure(name, path, max(rounds/slicesOf, 1))...)
-		}
-	}
-	base := 0.0
 	for _, name := range names {
-		t := all[name]
-		note(what, name, t)
-		slices.Sort(t)
-		p50, p99 := float64(t[len(t)/2])/1e6, float64(t[len(t)*99/100])/1e6
-		if base == 0 {
-			base = p50
+		i := slices.IndexFunc(measurements, func(m measurement) bool { return m.name == name })
+		if i < 0 {
+			fmt.Fprintf(os.Stderr, "timings: no measurement %q\n", name)
+			os.Exit(64)
 		}
-		fmt.Printf("%-8s %-10s p50 %.3f ms  p99 %.3f ms  %.2f × flock\n", what, name, p50, p99, p50/base)
-		if most := map[string]float64{"handoff": 2, "kill": 1.6}[what]; name == "heirlock" && most > 0 {
-			goal(titles[what]+", ÷ flock", p50/base, most)
-		}
+		of = append(of, measurements[i])
 	}
-	return nil
+	return of
 }
 
-const (
-	crowdProcesses = 64
-	crowdSections  = 200
-)
-
-// member takes the lock a number of times, with 1 ms of work in each section, and prints its waits.
-func member(args []string) error {
-	take := lockers[args[0]]
-	bufio.NewScanner(os.Stdin).Scan() // the start
-	n, _ := strconv.Atoi(args[2])
-	var waits strings.Builder
-	for range n {
-		began := mono()
-		release, err := take(args[1])
+// run measures, writes and judges. A measurement that fails does not keep the others from running.
+func run(of []measurement) bool {
+	for _, m := range of {
+		dir, err := os.MkdirTemp("", "timings-")
+		if err == nil {
+			err = m.run(dir, max(*rounds, 1))
+		}
 		if err != nil {
-			return err
+			account.Failed(m.name, err)
 		}
-		held := mono()
-		for mono() < held+1e6 {
-		}
-		if err := release(); err != nil {
-			return err
-		}
-		fmt.Fprintln(&waits, held-began)
+		_ = os.RemoveAll(dir)
 	}
-	_, err := os.Stdout.WriteString(waits.String())
-	return err
-}
-
-func crowd(int) error {
-	dir, err := os.MkdirTemp("", "timings-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	base := 0.0
-	for _, name := range names {
-		path := filepath.Join(dir, name+".lock")
-		var members []*actor
-		for range crowdProcesses {
-			members = append(members, start("crowd", name, path, strconv.Itoa(crowdSections)))
-		}
-		time.Sleep(time.Second)
-		began := mono()
-		for _, m := range members {
-			m.say("go")
-		}
-		var waits []int64
-		for _, m := range members {
-			for range crowdSections {
-				line, err := m.out.ReadString('\n')
-				if err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				w, _ := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
-				waits = append(waits, w)
-			}
-		}
-		total := float64(mono()-began) / 1e9
-		for _, m := range members {
-			m.stop()
-		}
-		note("crowd", name, waits)
-		slices.Sort(waits)
-		if base == 0 {
-			base = total
-		}
-		median, most := float64(waits[len(waits)/2])/1e6, float64(waits[len(waits)-1])/1e6
-		fmt.Printf("crowd    %-10s %.2f s  %.2f × flock  wait median %.1f ms, most %.1f ms (%.1f ×)\n", name, total, total/base, median, most, most/median)
-		if name == "heirlock" {
-			goal("64 processes × 200, total ÷ flock", total/base, 1.8)
-			goal("… longest wait ÷ median", most/median, 20)
+	if *docs != "" {
+		if err := account.Write(*docs); err != nil {
+			account.Failed("document", err)
 		}
 	}
-	return nil
+	return account.Verdict()
 }

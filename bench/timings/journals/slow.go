@@ -1,4 +1,4 @@
-package main
+package journals
 
 import (
 	"context"
@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"time"
 
+	"github.com/heirlock/heirlock/bench/timings/account"
+	"github.com/heirlock/heirlock/bench/timings/role"
 	"github.com/heirlock/heirlock/journal"
 )
 
@@ -23,38 +26,25 @@ type slowReport struct {
 	Status   journal.Status
 }
 
-const slowRole = "JOURNAL_SLOW"
+const (
+	slowMedian = "slow disk: median of Submit, µs"
+	slowHeap   = "slow disk: heap above the bounds, MiB"
+)
 
-func init() {
-	if path := os.Getenv(slowRole); path != "" {
-		report, err := submitSlowly(path)
-		if err == nil {
-			err = json.NewEncoder(os.Stdout).Encode(report)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-}
-
-// slow runs a journal whose every write takes 0.25 s: strace(1) holds the system call up, and no other. A batch of 256 KiB
+// Slow runs a journal whose every write takes 0.25 s: strace(1) holds the system call up, and no other. A batch of 256 KiB
 // holds some 900 events, which a producer makes in less than a millisecond.
-func slow(dir string, _ int) error {
+func Slow(dir string, _ int) error {
 	strace, err := exec.LookPath("strace")
 	if err != nil {
-		fmt.Println("slow    not run: there is no strace(1)")
+		account.NotMeasured(slowMedian, "strace is not installed")
+		account.NotMeasured(slowHeap, "strace is not installed")
 		return nil
 	}
-	cmd := exec.Command(strace, "-f", "--seccomp-bpf", "-qq", "-o", os.DevNull, "-e", "trace=write", "-e", "inject=write:delay_enter=250000", "/proc/self/exe")
-	self, err := os.Executable()
+	cmd, err := role.Command("slow", []string{filepath.Join(dir, "log")},
+		strace, "-f", "--seccomp-bpf", "-qq", "-o", os.DevNull, "-e", "trace=write", "-e", "inject=write:delay_enter=250000")
 	if err != nil {
 		return err
 	}
-	cmd.Args[len(cmd.Args)-1] = self
-	cmd.Env = append(os.Environ(), slowRole+"="+filepath.Join(dir, "log"))
-	cmd.Stderr = os.Stderr
 	text, err := cmd.Output()
 	if err != nil {
 		return err
@@ -64,14 +54,36 @@ func slow(dir string, _ int) error {
 		return err
 	}
 	s := &r.Status
-	fmt.Printf("slow    %d submits, p50 %.2f µs, p99 %.2f µs; accepted %d, refused for items %d and bytes %d, written %d; heap +%d KiB at most, bounds %d KiB\n",
-		s.Received, r.P50/1e3, r.P99/1e3, s.Accepted, s.RefusalsByReason.ItemCapacity, s.RefusalsByReason.ByteCapacity, s.Written, r.Most>>10, r.Bounds>>10)
 	if s.Refused == 0 || s.Refused != s.RefusalsByReason.ItemCapacity+s.RefusalsByReason.ByteCapacity || s.Received != s.Accepted+s.Refused || s.Accepted != s.Written {
 		return fmt.Errorf("the counts do not add up: %s", text)
 	}
-	atMost("slow disk: p50 of Submit, µs", r.P50/1e3, 2)
-	atMost("slow disk: heap above the bounds, MiB", float64(r.Most-r.Bounds)/(1<<20), 1)
+	kib := func(bytes int64) string { return strconv.FormatInt(bytes>>10, 10) + " KiB" }
+	account.Show(account.Section{
+		Title:   "heirlock on a disk that takes 0.25 s for each write",
+		Columns: []string{"", ""},
+		Rows: [][]string{
+			{"Submit, median", account.Figure(r.P50/1e3) + " µs"},
+			{"Submit, p99", account.Figure(r.P99/1e3) + " µs"},
+			{"submitted", fmt.Sprint(s.Received)},
+			{"accepted, and written", fmt.Sprint(s.Written)},
+			{"refused for want of room: items", fmt.Sprint(s.RefusalsByReason.ItemCapacity)},
+			{"refused for want of room: bytes", fmt.Sprint(s.RefusalsByReason.ByteCapacity)},
+			{"heap at most, beyond that before", kib(r.Most)},
+			{"declared bounds", kib(r.Bounds)},
+		},
+	})
+	account.Goal(slowMedian, r.P50/1e3, "<", 2)
+	account.Goal(slowHeap, float64(r.Most-r.Bounds)/(1<<20), "≤", 1)
 	return nil
+}
+
+// SubmitSlowly is the role of the process whose writes are held up.
+func SubmitSlowly(args []string) error {
+	report, err := submitSlowly(args[0])
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(report)
 }
 
 func submitSlowly(path string) (slowReport, error) {

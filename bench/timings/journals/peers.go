@@ -1,4 +1,4 @@
-package main
+package journals
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -24,19 +26,33 @@ type peer struct {
 	open      func(dir string) (submit func(e *event) error, close func() error, err error)
 }
 
-// The limits F and E have one producer and no rotation: they are what the frames cost at least.
+// The limits F, E and V have one producer and no rotation: they are what the frames cost at least.
 var peers = []peer{
 	{"F", 1, func(dir string) (func(*event) error, func() error, error) {
 		var ready []byte
-		return limit(dir, func(b []byte, sequence uint64, e *event) []byte {
+		return limit(dir, func(b []byte, sequence uint64, e *event) ([]byte, error) {
 			if ready == nil {
 				ready = e.appendJSON(nil)
 			}
-			return appendFrame(b, sequence, func(b []byte) []byte { return append(b, ready...) })
+			return appendFrame(b, sequence, func(b []byte) []byte { return append(b, ready...) }), nil
 		})
 	}},
 	{"E", 1, func(dir string) (func(*event) error, func() error, error) {
-		return limit(dir, func(b []byte, sequence uint64, e *event) []byte { return appendFrame(b, sequence, e.appendJSON) })
+		return limit(dir, func(b []byte, sequence uint64, e *event) ([]byte, error) {
+			return appendFrame(b, sequence, e.appendJSON), nil
+		})
+	}},
+	{"V", 1, func(dir string) (func(*event) error, func() error, error) {
+		var out appended
+		enc := jsontext.NewEncoder(&out, json.Deterministic(true))
+		return limit(dir, func(b []byte, sequence uint64, e *event) (_ []byte, err error) {
+			b = appendFrame(b, sequence, func(b []byte) []byte {
+				out = b
+				err = json.MarshalEncode(enc, e)
+				return out[:len(out)-1] // its line feed
+			})
+			return b, err
+		})
 	}},
 	{"P", 8, func(dir string) (func(*event) error, func() error, error) {
 		sink := &lumberjack.Logger{Filename: filepath.Join(dir, "log"), MaxSize: fileBytes >> 20}
@@ -86,20 +102,31 @@ var peers = []peer{
 	}},
 }
 
+// appended is a writer that appends.
+type appended []byte
+
+func (a *appended) Write(p []byte) (int, error) {
+	*a = append(*a, p...)
+	return len(p), nil
+}
+
+const batch = 64 << 10 // bytes of one write of the limits
+
 // limit writes frames in pieces of 64 KiB, and nothing else.
-func limit(dir string, add func(b []byte, sequence uint64, e *event) []byte) (func(*event) error, func() error, error) {
+func limit(dir string, add func(b []byte, sequence uint64, e *event) ([]byte, error)) (func(*event) error, func() error, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, nil, err
 	}
-	buf, sequence := make([]byte, 0, 64<<10), uint64(0)
+	buf, sequence := make([]byte, 0, batch), uint64(0)
 	submit := func(e *event) error {
 		sequence++
 		whole := len(buf)
-		if buf = add(buf, sequence, e); len(buf) <= 64<<10 {
-			return nil
+		var err error
+		if buf, err = add(buf, sequence, e); err != nil || len(buf) <= batch {
+			return err
 		}
-		_, err := f.Write(buf[:whole])
+		_, err = f.Write(buf[:whole])
 		buf = buf[:copy(buf, buf[whole:])]
 		return err
 	}

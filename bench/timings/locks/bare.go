@@ -1,4 +1,4 @@
-package main
+package locks
 
 import (
 	"path/filepath"

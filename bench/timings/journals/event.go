@@ -1,4 +1,5 @@
-package main
+// Package journals measures the journal beside its limits and its rivals.
+package journals
 
 import (
 	"strconv"

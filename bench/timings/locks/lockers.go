@@ -1,8 +1,10 @@
-package main
+// Package locks measures how long a lock takes to change hands, and what waiting for it costs.
+package locks
 
 import (
 	"context"
 	"os"
+	"slices"
 	"syscall"
 
 	filemutex "github.com/alexflint/go-filemutex"
@@ -54,4 +56,7 @@ var lockers = map[string]locker{
 }
 
 // names are the lockers in the order they are shown; the first is the measure.
-var names = []string{"flock", "gofrs", "filemutex", "heirlock"}
+var (
+	names    = []string{"flock", "gofrs", "filemutex", "heirlock"}
+	withBare = append(slices.Clone(names), "bare")
+)

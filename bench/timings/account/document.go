@@ -22,8 +22,8 @@ Written by `+"`go -C bench run ./timings%s`"+`
 at %s on %s. No figure is written by hand.
 %s.
 The machine is one that others use, so compare within a table: its peers ran side by side in each round, each round with another
-first. A distribution is that of all rounds together. A ratio, of a goal and of "÷" in the tables of the journal, is the median of
-the ratios within a round.
+first; the crowd and the idle ran once, one locker after the other. A distribution, and what is divided in its table, is that of all
+rounds together. The ratio of a goal, and that of a table without distributions, is the median of the ratios within a round.
 
 **The lock.** `+"`flock`"+` is flock(2) blocked in a Go program, `+"`gofrs`"+` and `+"`filemutex`"+` are wrappers of it; `+"`bare`"+` is the system calls
 alone of a lock file that goes and comes by name.
@@ -110,5 +110,5 @@ func versions() string {
 			}
 		}
 	}
-	return strings.Join(found, ", ") + "."
+	return strings.Join(found, ",\n") + "."
 }

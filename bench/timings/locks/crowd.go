@@ -56,7 +56,7 @@ func Crowd(dir string, _ int) error {
 		totals[name] = total
 		lines = append(lines, account.Line{Name: name, Took: waits})
 	}
-	title := fmt.Sprintf("wait of %d processes that take it %d times each, 1 ms of work", crowdProcesses, crowdSections)
+	title := fmt.Sprintf("wait of %d processes, %d times each, 1 ms of work", crowdProcesses, crowdSections)
 	account.Latencies(title, "flock", lines)
 	s := account.Section{
 		Title:   fmt.Sprintf("%d processes, %d times each, 1 ms of work: the whole", crowdProcesses, crowdSections),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,7 +16,8 @@ const pidfsMagic = 0x50494446
 // Probe observes what runs under a process number of the caller's PID namespace. The caller completes the
 // instance's boot id and namespace, which are its own.
 //
-//	pidfd_open, [fstatfs, fstat], ppoll, open, fstatfs, read, read, close (/proc/<pid>/stat), ppoll, close
+//	pidfd_open, [fstat], ppoll, close                                                  who has exited
+//	pidfd_open, [fstat], ppoll, open, fstatfs, read, read, close (/proc/<pid>/stat), ppoll, close    who runs
 func Probe(pid int) Observation {
 	fd, err := ignoringEINTR(func() (int, error) { return unix.PidfdOpen(pid, 0) })
 	switch {
@@ -44,15 +46,16 @@ func probePidfd(fd, pid int) Observation {
 	if err != nil {
 		return Observation{Presence: Unknown, PidfdID: id, Cause: err}
 	}
+	if before {
+		return Observation{Presence: Exited, PidfdID: id}
+	}
 	st, statErr := readStat(pid)
 	after, err := pidfdExited(fd)
 	switch {
 	case err != nil:
 		return Observation{Presence: Unknown, PidfdID: id, Cause: err}
-	case before != after:
+	case after: // the stat line may be that of another
 		return Observation{Presence: Unknown, PidfdID: id, Cause: errExchanged}
-	case after:
-		return Observation{Presence: Exited, PidfdID: id}
 	case statErr != nil:
 		return Observation{Presence: Running, PidfdID: id, Cause: statErr}
 	}
@@ -74,13 +77,25 @@ func pidfdExited(fd int) (bool, error) {
 
 // pidfdID is the inode number of a pidfd on pidfs, unique for the boot where an ino_t has 64 bits; "" elsewhere.
 func pidfdID(fd int) string {
-	var fsStat unix.Statfs_t
 	var st unix.Stat_t
-	if strconv.IntSize != 64 || unix.Fstatfs(fd, &fsStat) != nil || uint64(fsStat.Type) != pidfsMagic || unix.Fstat(fd, &st) != nil {
+	if strconv.IntSize != 64 || !onPidfs(fd) || unix.Fstat(fd, &st) != nil {
 		return ""
 	}
 	return strconv.FormatUint(st.Ino, 10)
 }
+
+// onPidfs is the same for every pidfd of a kernel: once it was seen, it is not asked again.
+func onPidfs(pidfd int) bool {
+	if pidfs.Load() {
+		return true
+	}
+	var st unix.Statfs_t
+	on := unix.Fstatfs(pidfd, &st) == nil && uint64(st.Type) == pidfsMagic
+	pidfs.Store(on)
+	return on
+}
+
+var pidfs atomic.Bool
 
 // isThread reports whether the number belongs to a thread that leads no process, seen twice. pidfd_open(2) refuses
 // such a number with EINVAL, newer kernels with ENOENT.

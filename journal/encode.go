@@ -100,7 +100,7 @@ func (e *encoder[T]) encode(event T, validate func(T) error) (text []byte, reaso
 		}
 	}
 	before := e.json.OutputOffset()
-	if err := json.MarshalEncode(e.json, &e.event); e.out.over {
+	if err := e.marshal(v); e.out.over {
 		return nil, ErrOversized, nil
 	} else if err != nil {
 		return nil, ErrInvalid, withinEvent(err, before)
@@ -110,6 +110,14 @@ func (e *encoder[T]) encode(event T, validate func(T) error) (text []byte, reaso
 	}
 	e.event = zero
 	return e.out.event, nil, nil
+}
+
+// marshal is json.MarshalEncode, and for an event that is JSON text already the part of it that does the work.
+func (e *encoder[T]) marshal(v reflect.Value) error {
+	if e.shape.raw && v.Len() > 0 { // none at all is written as null
+		return e.json.WriteValue(v.Bytes())
+	}
+	return json.MarshalEncode(e.json, &e.event)
 }
 
 // withinEvent makes the offsets of an error count from the beginning of its event, not of the encoder's first.

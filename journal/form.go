@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // form is how package json writes a type that is made of plain fields alone, found once. Nearly all events are of such a
@@ -132,8 +130,7 @@ func (f *form) append(b []byte, v reflect.Value, most int) (out []byte, ok bool)
 		if len(b)+len(s) > most {
 			return b, false
 		}
-		b, err := jsontext.AppendQuote(b, s)
-		return b, err == nil
+		return appendQuoted(b, s)
 	case reflect.Bool:
 		return strconv.AppendBool(b, v.Bool()), true
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:

@@ -2,11 +2,11 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -56,14 +56,13 @@ func (c *cutter) within() bool { return len(c.part) > 0 || c.over }
 
 // intake submits lines.
 type intake struct {
-	journal *journal.Journal[jsontext.Value]
-	words   *words
-	cutter  cutter
-	raw     bool
-	event   []byte // of a raw line
-	line    int64
-	blank   uint64 // lines that were refused before they came to the journal
-	over    uint64
+	sink   *sink
+	words  *words
+	cutter cutter
+	raw    bool // any line is an event
+	line   int64
+	blank  uint64 // lines that were refused before they came to the journal
+	over   uint64
 }
 
 // take takes lines until the input ends, a signal comes or the journal fails. The error is that of reading.
@@ -133,14 +132,12 @@ func (in *intake) one(text []byte, over bool) bool {
 		in.over++
 		in.words.say("line %d refused: %v: over %d bytes", in.line, journal.ErrOversized, in.cutter.most)
 		return true
-	case in.raw:
-		text = in.wrap(text)
-	case isBlank(text):
+	case !in.raw && isBlank(text):
 		in.blank++
 		in.words.say("line %d refused: %v: it is blank", in.line, journal.ErrInvalid)
 		return true
 	}
-	_, err := in.journal.SubmitWait(context.Background(), text)
+	err := in.sink.submit(text)
 	if err == nil {
 		return true
 	}
@@ -175,19 +172,23 @@ func isBlank(line []byte) bool {
 	return len(line) == 0 || line[0] <= ' ' && len(bytes.TrimLeft(line, " \t\r")) == 0
 }
 
-// wrap makes an event of any line.
-func (in *intake) wrap(line []byte) []byte {
-	event, err := jsontext.AppendQuote(append(in.event[:0], `{"line":`...), line)
-	if err != nil { // not UTF-8; U+FFFD stands in its place
-		event = append(event, `,"invalidUtf8":true`...)
+// rawEvent is the event that is made of any line.
+type rawEvent struct {
+	Line        string `json:"line"`
+	InvalidUTF8 bool   `json:"invalidUtf8,omitzero"`
+}
+
+// newRawEvent puts U+FFFD in the place of each byte that is not UTF-8.
+func newRawEvent(line []byte) rawEvent {
+	if utf8.Valid(line) {
+		return rawEvent{Line: string(line)}
 	}
-	in.event = append(event, '}')
-	return in.event
+	return rawEvent{string([]rune(string(line))), true}
 }
 
 // status is that of the journal, with the lines that did not come to it.
 func (in *intake) status() journal.Status {
-	st := in.journal.Status()
+	st := in.sink.status()
 	st.Received += in.blank + in.over
 	st.Refused += in.blank + in.over
 	st.RefusalsByReason.Invalid += in.blank

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"io/fs"
-	"math"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
@@ -64,27 +64,68 @@ SIGHUP is ignored. Numbers keep their text.
 	return cmd
 }
 
+// largestEvent is the most that a journal takes as MaxEventBytes.
+const largestEvent = 1 << 30
+
 // largestFrame is a frame without its event, as long as it gets.
 const largestFrame = `{"schemaVersion":1,"epoch":"00000000-0000-0000-0000-000000000000","sequence":9007199254740991,"event":}` + "\n"
 
-func (f *writeFlags) options() (journal.Options[jsontext.Value], error) {
+// sink is a journal, whatever its events are.
+type sink struct {
+	submit func(line []byte) error // waits for room
+	close  func(context.Context) error
+	status func() journal.Status
+}
+
+// opener makes sure of the flags, and returns what opens the journal. Its failure closes the channel.
+func (f *writeFlags) opener(failed chan struct{}) (func(path string) (*sink, error), error) {
 	if f.maxEvent == 0 {
 		f.maxEvent = min(1<<20, max(1, min(f.maxFile, f.maxPending)-sizeValue(len(largestFrame))))
 	}
-	if f.maxEvent > math.MaxInt32 {
-		return journal.Options[jsontext.Value]{}, usageError("--max-event-bytes: at most %d", math.MaxInt32)
+	if f.maxEvent > largestEvent {
+		return nil, usageError("--max-event-bytes: at most %d", largestEvent)
 	}
-	o := journal.Options[jsontext.Value]{
+	var validate func(jsontext.Value) error
+	if f.schema != "" {
+		var err error
+		if validate, err = schemaValidator(f.schema); err != nil {
+			return nil, err
+		}
+	}
+	if !f.raw {
+		return opening(f, failed, validate, func(line []byte) jsontext.Value { return line }), nil
+	}
+	var raw func(rawEvent) error
+	if validate != nil {
+		raw = func(e rawEvent) error {
+			text, err := json.Marshal(e)
+			if err != nil {
+				return err
+			}
+			return validate(text)
+		}
+	}
+	return opening(f, failed, raw, newRawEvent), nil
+}
+
+func opening[T any](f *writeFlags, failed chan struct{}, validate func(T) error, event func(line []byte) T) func(path string) (*sink, error) {
+	o := journal.Options[T]{
 		MaxEventBytes: int(f.maxEvent), MaxPendingItems: f.maxPendingItems, MaxPendingBytes: int64(f.maxPending),
 		MaxFileBytes: int64(f.maxFile), MaxFiles: f.maxFiles, Mode: fs.FileMode(f.mode),
-		Lock: heirlock.Options{Policy: heirlock.Policy(f.policy), MachineID: f.machineID},
+		Lock:     heirlock.Options{Policy: heirlock.Policy(f.policy), MachineID: f.machineID},
+		Validate: validate, OnFailure: func(error) { close(failed) },
 	}
-	if f.schema == "" {
-		return o, nil
+	return func(path string) (*sink, error) {
+		j, err := journal.Open(path, o)
+		if err != nil {
+			return nil, err
+		}
+		submit := func(line []byte) error {
+			_, err := j.SubmitWait(context.Background(), event(line))
+			return err
+		}
+		return &sink{submit, j.Close, j.Status}, nil
 	}
-	var err error
-	o.Validate, err = schemaValidator(f.schema)
-	return o, err
 }
 
 // write is the whole verb.
@@ -93,23 +134,22 @@ func (f *writeFlags) write(path string) error {
 	if err != nil {
 		return err
 	}
-	opts, err := f.options()
+	failed := make(chan struct{})
+	open, err := f.opener(failed)
 	if err != nil {
 		return err
 	}
-	failed := make(chan struct{})
-	opts.OnFailure = func(error) { close(failed) }
 	signals := endSignals() // from before the lock is taken: it must not stay behind
 	ends, err := endingBy(signals)
 	if err != nil {
 		return &exitError{exitSystem, err}
 	}
-	j, err := journal.Open(path, opts)
+	j, err := open(path)
 	if err != nil {
 		signal.Stop(signals) // nothing is left to finish
 		return &exitError{statusOf(err), err}
 	}
-	in := &intake{journal: j, words: newWords(ends, failed), cutter: cutter{most: int(f.maxEvent)}, raw: f.raw}
+	in := &intake{sink: j, words: newWords(ends, failed), cutter: cutter{most: int(f.maxEvent)}, raw: f.raw}
 	return in.finish(in.take(readChunks(os.Stdin, ends)))
 }
 
@@ -129,7 +169,7 @@ func endSignals() chan os.Signal {
 
 // finish drains and closes, says how it went, and is the exit status.
 func (in *intake) finish(read error) error {
-	closed := in.journal.Close(context.Background())
+	closed := in.sink.close(context.Background())
 	st := in.status()
 	w := in.words
 	w.left = wordsPatience

@@ -34,23 +34,15 @@ func keyOf(dir kernel.Dir, name string) (lineKey, error) {
 	return lineKey{st.Dev, st.Ino, name}, err
 }
 
-// hasLine reports whether somebody of this process waits for the lock already.
-func hasLine(dir kernel.Dir, name string) bool {
-	if inLine.Load() == 0 {
-		return false
-	}
-	key, err := keyOf(dir, name)
+// hasLine reports whether somebody of this process waits in the line already.
+func hasLine(key lineKey) bool {
 	linesMu.Lock()
 	defer linesMu.Unlock()
-	return err == nil && len(lines[key]) > 0
+	return len(lines[key]) > 0
 }
 
 // standInLine takes the last place.
-func standInLine(dir kernel.Dir, name string) (*place, error) {
-	key, err := keyOf(dir, name)
-	if err != nil {
-		return nil, err
-	}
+func standInLine(key lineKey) *place {
 	p := &place{key: key, turn: make(chan struct{})}
 	linesMu.Lock()
 	defer linesMu.Unlock()
@@ -59,7 +51,7 @@ func standInLine(dir kernel.Dir, name string) (*place, error) {
 	if len(lines[key]) == 1 {
 		close(p.turn)
 	}
-	return p, nil
+	return p
 }
 
 // await waits for the turn, or until the context ends.

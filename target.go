@@ -32,8 +32,16 @@ type identity struct {
 	machine, source string
 }
 
-// measured returns the same pointer as before while nothing has changed: a thousand waiters share it.
+// measured returns what was measured once for all, unless something failed: then it tries again. A thousand waiters share
+// it, and none of them needs a larger stack for it.
 func measured() *identity {
+	if last := lastMeasured.Load(); last != nil && last.ownErr == nil && last.machine != "" {
+		return last
+	}
+	return measure()
+}
+
+func measure() *identity {
 	me := identity{host: hostname()}
 	me.own, me.ownErr = process.Self()
 	if id, source, err := process.Machine(); err == nil {

@@ -71,17 +71,25 @@ func Acquire(ctx context.Context, path string, opts Options) (*Lock, error) {
 func (t *target) acquire(ctx context.Context, start time.Time) (*Lock, error) {
 	t.waiting = true
 	var w *wait
-	if !hasLine(t.dir, t.name) {
+	var key lineKey
+	var err error
+	lined := false
+	if inLine.Load() > 0 {
+		key, err = keyOf(t.dir, t.name)
+		lined = err == nil && hasLine(key)
+	}
+	if !lined {
 		w = t.newWait(start)
 		if l, err := w.first(ctx); w.refused == nil {
 			return l, err
 		}
+		key, err = keyOf(t.dir, t.name)
 	}
-	p, err := standInLine(t.dir, t.name)
 	if err != nil {
 		t.endWait()()
 		return nil, err
 	}
+	p := standInLine(key)
 	defer p.leave()
 	waited, turn := p.await(ctx)
 	if w == nil {

@@ -2,50 +2,65 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
-	"maps"
-	"slices"
+	"fmt"
+	"math"
+	"math/big"
 	"strconv"
 	"strings"
 )
 
-// mostDigits bounds the digits of a number and its exponent. The library makes fractions of numbers: one of 1e1000000 has a
-// million digits, and takes minutes.
-const mostDigits = 1000
-
-var errNumber = errors.New("a number has over 1000 digits, or an exponent over 1000")
-
-// numbersBounded is errNumber if a value that jsonschema.UnmarshalJSON made holds such a number.
-func numbersBounded(v any) error {
-	within := slices.Values([]any(nil))
+// exactNumbers is an error if a schema holds an integer that double precision does not: the library keeps its bounds so, and
+// would compare with another.
+func exactNumbers(v any) error {
 	switch v := v.(type) {
 	case json.Number:
-		return numberBounded(string(v))
+		if f, err := v.Float64(); err != nil || !strings.ContainsAny(string(v), ".eE") && !isInteger(f, string(v)) {
+			return fmt.Errorf("%s cannot be compared exactly", v)
+		}
 	case []any:
-		within = slices.Values(v)
+		for _, e := range v {
+			if err := exactNumbers(e); err != nil {
+				return err
+			}
+		}
 	case map[string]any:
-		within = maps.Values(v)
-	}
-	for element := range within {
-		if err := numbersBounded(element); err != nil {
-			return err
+		for _, e := range v {
+			if err := exactNumbers(e); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-func numberBounded(text string) error {
-	digits, exponent := text, 0
-	if i := strings.IndexAny(text, "eE"); i >= 0 {
-		digits = text[:i]
-		var err error
-		if exponent, err = strconv.Atoi(text[i+1:]); err != nil { // out of range
-			return errNumber
+// isInteger reports whether a number is that integer. Double precision has none of more than 309 digits.
+func isInteger(f float64, text string) bool {
+	i, ok := new(big.Int).SetString(text, 10)
+	whole, exact := big.NewFloat(f).Int(nil)
+	return ok && exact == big.Exact && i.Cmp(whole) == 0
+}
+
+// machineNumbers makes each number one that the library can compare at once: an integer of 64 bits, or else the nearest of
+// double precision. It would make a fraction of the text, which for 1e1000000 takes minutes.
+func machineNumbers(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if i, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+			return i
+		}
+		if u, err := strconv.ParseUint(string(v), 10, 64); err == nil {
+			return u
+		}
+		f, _ := strconv.ParseFloat(string(v), 64)
+		return max(-math.MaxFloat64, min(f, math.MaxFloat64)) // the library takes an infinity for 0
+	case []any:
+		for i := range v {
+			v[i] = machineNumbers(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = machineNumbers(v[name])
 		}
 	}
-	n := len(digits) - strings.Count(digits, "-") - strings.Count(digits, ".")
-	if max(n, exponent, -exponent) > mostDigits {
-		return errNumber
-	}
-	return nil
+	return v
 }

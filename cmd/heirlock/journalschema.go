@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,71 +12,73 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// schemaFiles reads schemas: files alone, and of them the numbers that can be compared.
-type schemaFiles struct{}
+// schemaFiles are the files of a schema, by their URLs: the one that was named, and what it refers to.
+type schemaFiles map[string]any
 
-// Load reads what a schema refers to.
-func (s schemaFiles) Load(url string) (any, error) {
-	path, err := jsonschema.FileLoader{}.ToFile(url)
+// load reads a schema, and keeps what it is made of. What is not a file is not read.
+func (s schemaFiles) load(at *url.URL) (*jsonschema.Schema, error) {
+	if at.Scheme != "file" || at.Host != "" || at.RawQuery != "" {
+		return nil, fmt.Errorf("%s is no file", at)
+	}
+	path := filepath.FromSlash(at.Path)
+	if len(path) > 2 && path[2] == ':' { // /C:/…
+		path = path[1:]
+	}
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	return s.read(path)
-}
-
-func (schemaFiles) read(path string) (any, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	doc, err := jsonschema.UnmarshalJSON(f)
+	doc, err := decoded(text)
 	if err == nil {
-		err = numbersBounded(doc)
+		err = exactNumbers(doc)
 	}
-	if _, named := errors.AsType[*fs.PathError](err); err != nil && !named {
-		err = fmt.Errorf("%s: %w", path, err)
+	var schema jsonschema.Schema
+	if err == nil {
+		err = json.Unmarshal(text, &schema)
 	}
-	return doc, err
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	s[at.String()] = doc
+	return &schema, nil
 }
 
 // schemaURL is the place of a file, which what it refers to is beside. In a URL some characters of a name mean something
 // else.
-func schemaURL(path string) (string, error) {
+func schemaURL(path string) (*url.URL, error) {
 	path, err := absolute(path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if path = filepath.ToSlash(path); path[0] != '/' { // C:/…
 		path = "/" + path
 	}
-	return (&url.URL{Scheme: "file", Path: path}).String(), nil
+	return &url.URL{Scheme: "file", Path: path}, nil
 }
 
 // compiled is the schema in a file.
-func compiled(path string) (*jsonschema.Schema, error) {
-	doc, err := schemaFiles{}.read(path)
-	if err != nil {
-		return nil, err
-	}
+func compiled(path string) (*jsonschema.Resolved, error) {
 	at, err := schemaURL(path)
 	if err != nil {
 		return nil, err
 	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(schemaFiles{})
-	if err := c.AddResource(at, doc); err != nil {
+	files := schemaFiles{}
+	schema, err := files.load(at)
+	if err != nil {
 		return nil, err
 	}
-	return c.Compile(at)
+	resolved, err := schema.Resolve(&jsonschema.ResolveOptions{BaseURI: at.String(), Loader: files.load})
+	if err != nil {
+		return nil, err
+	}
+	return resolved, files.endless()
 }
 
-// schemaValidator compiles the JSON Schema in a file. What it refers to is read from files beside it, never from the
-// network. Numbers are compared exactly.
+// schemaValidator compiles the JSON Schema in a file. What it refers to is read from files, never from the network.
+// Integers of 64 bits are compared exactly, other numbers as double precision has them.
 func schemaValidator(path string) (func(jsontext.Value) error, error) {
 	schema, err := compiled(path)
 	if _, unread := errors.AsType[*fs.PathError](err); unread {
@@ -85,38 +88,50 @@ func schemaValidator(path string) (func(jsontext.Value) error, error) {
 		return nil, usageError("--schema: %v", err)
 	}
 	return func(event jsontext.Value) error {
-		instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(event))
+		instance, err := decoded(event)
 		if err != nil {
 			return err
 		}
-		if err := numbersBounded(instance); err != nil {
-			return fmt.Errorf("schema: %w", err)
+		if err := schema.Validate(machineNumbers(instance)); err != nil {
+			return mismatch(err)
 		}
-		err = schema.Validate(instance)
-		if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
-			return mismatch(invalid)
-		}
-		return err
+		return nil
 	}, nil
 }
 
-// mismatch is what does not match, in one line.
-func mismatch(e *jsonschema.ValidationError) error {
-	return fmt.Errorf("schema: %s", strings.Join(reasons(nil, e), "; "))
+// decoded is one JSON value, its numbers as their text.
+func decoded(text []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	if d.More() {
+		return nil, errors.New("more than one JSON value")
+	}
+	return v, nil
 }
 
-// reasons appends those at the bottom. The library shows numbers rounded, and so its words about them are left out.
-func reasons(all []string, e *jsonschema.ValidationError) []string {
-	for _, cause := range e.Causes {
-		all = reasons(all, cause)
+// mismatch says in one line where in the schema it stands what does not match, and what that is. The library's words can hold
+// the whole event, and numbers rounded: they are left out but for names and types.
+func mismatch(err error) error {
+	const within = "validating "
+	at, text := "", err.Error()
+	for strings.HasPrefix(text, within) {
+		place, rest, found := strings.Cut(text[len(within):], ": ")
+		if !found {
+			break
+		}
+		at, text = place, rest
 	}
-	if len(e.Causes) > 0 {
-		return all
+	keyword, detail, _ := strings.Cut(text, ": ")
+	switch keyword {
+	case "required":
+		keyword += ": " + detail
+	case "type":
+		if i := strings.LastIndex(detail, " has type "); i >= 0 {
+			keyword += ": " + detail[i+1:]
+		}
 	}
-	text := e.Error()
-	switch e.ErrorKind.(type) {
-	case *kind.Maximum, *kind.Minimum, *kind.ExclusiveMaximum, *kind.ExclusiveMinimum, *kind.MultipleOf:
-		text, _, _ = strings.Cut(text, ": got ")
-	}
-	return append(all, text)
+	return fmt.Errorf("schema: at %s: %s", at, keyword)
 }

@@ -184,7 +184,6 @@ func bareRefusal(b *testing.B, dir string) {
 	pid := unix.Getpid()
 	p, err := unix.PidfdOpen(pid, 0)
 	must(b, err)
-	must(b, unix.Fstatfs(p, &fs))
 	must(b, unix.Fstat(p, &st))
 	poll := []unix.PollFd{{Fd: int32(p), Events: unix.POLLIN}}
 	_, err = unix.Poll(poll, 0)

@@ -1,6 +1,6 @@
 // Command timings measures the lock, the waiting for it and the journal, beside rivals and the bare system calls.
 //
-//	go -C bench run ./timings [-rounds N] [-docs DIR] [-root DIR] [uncontended|handoff|kill|crowd|idle|
+//	go -C bench run ./timings [-rounds N] [-docs DIR] [-root DIR] [uncontended|ways|refused|command|handoff|kill|crowd|idle|
 //	                          submit|latency|paced|slow|read|open|pipe]…
 //	go -C bench run ./timings [-gib N] memory
 //
@@ -39,6 +39,9 @@ type measurement struct {
 // measurements are what is measured by default, and memory, which wants a disk.
 var measurements = []measurement{
 	{"uncontended", locks.Uncontended},
+	{"ways", locks.Ways},
+	{"refused", locks.Refused},
+	{"command", func(dir string, rounds int) error { return locks.Command(dir, *root, rounds) }},
 	{"handoff", locks.HandOff},
 	{"kill", locks.Kill},
 	{"crowd", locks.Crowd},

@@ -17,7 +17,7 @@ const (
 
 // HandOff is release → held, with one waiter, of another process, at rest.
 func HandOff(dir string, rounds int) error {
-	median, err := eachLocker(dir, "release → held by the one waiter, another process", withBare, rounds, func(name, path string) ([]int64, error) {
+	median, err := eachLocker(dir, "release → held by the one waiter, another process", "flock", withBare, rounds, func(name, path string) ([]int64, error) {
 		a, err := holder(name, path, true)
 		if err != nil {
 			return nil, err
@@ -58,7 +58,7 @@ func HandOff(dir string, rounds int) error {
 
 // Kill is SIGKILL of the owner → held.
 func Kill(dir string, rounds int) error {
-	median, err := eachLocker(dir, "SIGKILL of the owner → held by the one waiter", names, rounds, func(name, path string) ([]int64, error) {
+	median, err := eachLocker(dir, "SIGKILL of the owner → held by the one waiter", "flock", names, rounds, func(name, path string) ([]int64, error) {
 		a, err := holder(name, path, true)
 		if err != nil {
 			return nil, err
@@ -92,8 +92,8 @@ func Kill(dir string, rounds int) error {
 	return err
 }
 
-// eachLocker shows the distributions of all lockers, and returns the medians of each round.
-func eachLocker(dir, title string, names []string, rounds int, measure func(name, path string) ([]int64, error)) (map[string][]float64, error) {
+// eachLocker shows the distributions of all lockers, beside that of the base, and returns the medians of each round.
+func eachLocker(dir, title, base string, names []string, rounds int, measure func(name, path string) ([]int64, error)) (map[string][]float64, error) {
 	all, medians := map[string]*account.Distribution{}, map[string][]float64{}
 	for round := range rounds {
 		for i := range names {
@@ -114,6 +114,6 @@ func eachLocker(dir, title string, names []string, rounds int, measure func(name
 	for _, name := range names {
 		lines = append(lines, account.Line{Name: name, Took: all[name]})
 	}
-	account.Latencies(title, "flock", lines)
+	account.Latencies(title, base, lines)
 	return medians, nil
 }

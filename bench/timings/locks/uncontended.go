@@ -4,20 +4,14 @@ import "github.com/heirlock/heirlock/bench/timings/account"
 
 // Uncontended is acquire and release in one process, nobody else there.
 func Uncontended(dir string, rounds int) error {
-	median, err := eachLocker(dir, "acquire and release, nobody else there", withBare, rounds, func(name, path string) ([]int64, error) {
-		took := make([]int64, 0, takes)
-		for range takes {
-			began := mono()
+	median, err := eachLocker(dir, "acquire and release, nobody else there", "flock", withBare, rounds, func(name, path string) ([]int64, error) {
+		return timed(func() error {
 			release, err := lockers[name](path)
 			if err == nil {
 				err = release()
 			}
-			took = append(took, mono()-began)
-			if err != nil {
-				return nil, err
-			}
-		}
-		return took, nil
+			return err
+		})
 	})
 	if err != nil {
 		return err

@@ -58,6 +58,7 @@ type follower[T any] struct {
 	place   place
 	earlier []openFile // to be read first: the files that are not followed
 	queue   []openFile // from the one that is being read to the newest
+	waited  bool       // there was no file at the start: the first epoch too is met from its 1 on
 	current *lines     // of queue[0], or nil if it has not been begun
 	// before are up to two files before queue[0]. They stay open, so that no other file can get their inode numbers, and
 	// are known when the scan for newer files meets them: queue[0] may have been removed, or moved elsewhere.
@@ -90,7 +91,9 @@ func (f *follower[T]) look() error {
 		return err
 	}
 	slices.Reverse(newer)
-	if len(newer) > 0 && len(f.queue) == 0 {
+	if len(f.queue) == 0 && len(newer) == 0 {
+		f.waited = true
+	} else if len(f.queue) == 0 {
 		newer[0].first = true
 	}
 	f.queue = append(f.queue, newer...)
@@ -112,7 +115,9 @@ func (f *follower[T]) advance() error {
 				return err
 			}
 			f.queue[0] = now
-			f.current = f.begin(now)
+			if f.current = f.begin(now); now.first {
+				f.trail.begun = f.waited
+			}
 		}
 		ended, err := f.ended() // before its size is taken
 		if err != nil {

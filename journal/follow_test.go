@@ -257,6 +257,28 @@ func TestFollowRotations(t *testing.T) {
 	}
 }
 
+// Where there was no file at the start, the first epoch is met from its beginning: what the writer rotated away before
+// the first look is a gap. Where there was one, if empty, what was before it is not known.
+func TestFollowFromNothing(t *testing.T) {
+	f := follow(t, newRotor(t, 0, 2))
+	f.round()
+	f.round()
+	for range 40 {
+		f.rotate()
+	}
+	f.round("j.1 1 0: gap 0b7c8f5e 0→39", frameTold("j.1", 1, 0, 39), frameTold("j", 1, 0, 40))
+
+	f = follow(t, newRotor(t, 0, 2))
+	inFile(t, f.path, "")
+	f.round()
+	f.append(frameText(epochA, 39, "0"))
+	f.round(frameTold("j", 1, 0, 39))
+	inFile(t, f.path+".new", frameText(epochB, 5, "0")) // a later epoch, met in its middle
+	f.shift()
+	f.must(os.Rename(f.path+".new", f.path))
+	f.round("j 1 0: gap 7d3e1c9a 0→5", fmt.Sprintf("j 1 0: frame 7d3e1c9a 5 0 bytes=%d", frameBytes(5, 1)))
+}
+
 // A line is a line when it has its line feed, or when nothing can follow it any more.
 func TestFollowUnfinishedLines(t *testing.T) {
 	f := follow(t, newRotor(t, 1, 4))

@@ -67,7 +67,7 @@ type Record[T any] struct {
 // Damage is no error: it is an anomaly, and the reading goes on behind it. A last line that lacks nothing but its line
 // feed is an anomaly (unterminated-line) that skips nothing, and then a frame. Frames that are missing or come again
 // within an epoch are a gap. An epoch begins with 1, except that of the very first frame: what was before it may have
-// been rotated away.
+// been rotated away. A reading that follows, and found no file at its start, expects a 1 there too.
 //
 // An error ends it, as the last pair, with a zero Record: a file that is missing, forbidden, not a regular file or
 // truncated while it is read (a *fs.PathError), a T into which nothing can be decoded (type P *P), or the end of the

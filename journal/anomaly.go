@@ -28,8 +28,8 @@ type Gap struct {
 }
 
 // trail follows the sequences of one journal. An epoch begins with 1; only the first frame of the oldest file may be
-// any, since the frames before it were rotated away; with begun set and no epoch, not that one either. An epoch that comes again after another counts as a new one: to
-// tell it apart, all of them would have to be remembered.
+// any, since the frames before it were rotated away (but not if begun is set before it). An epoch that comes again after
+// another counts as a new one: to tell it apart, all of them would have to be remembered.
 type trail struct {
 	epoch  epochID
 	last   uint64

@@ -68,7 +68,8 @@ func (s *summary) addFiles(files []openFile, opts ReadOptions[jsontext.Value]) e
 	return nil
 }
 
-// eachOnce lists the numbers of the retained files, oldest first; of several names of one file the newest.
+// eachOnce lists the numbers of the retained files, oldest first; of several names of one file the newest. It leaves out
+// the file that was just made.
 func (s *shelf) eachOnce() ([]int64, error) {
 	listed, err := s.listed()
 	if err != nil {
@@ -80,6 +81,9 @@ func (s *shelf) eachOnce() ([]int64, error) {
 		st, found, err := s.regular(generationName(s.name, n))
 		if err != nil {
 			return nil, err
+		}
+		if n == 0 && s.made {
+			continue
 		}
 		if id := (inode{st.Dev, st.Ino}); found && n < int64(s.files) && !seen[id] {
 			seen[id] = true

@@ -94,6 +94,7 @@ func (w *writer) open(path string, opts heirlock.Options, frameMost int) (err er
 	if st.Recovery, err = s.inspect(frameMost); err != nil {
 		return err
 	}
+	st.RemovedFiles = s.removed
 	if torn {
 		st.PartialTails++
 	}

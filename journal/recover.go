@@ -35,7 +35,10 @@ func (s *shelf) begin() (torn, rotated bool, err error) {
 		return torn, false, err
 	}
 	for _, name := range beyond {
-		if err := s.dir.Unlink(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		switch err := s.dir.Unlink(name); {
+		case err == nil:
+			s.removed++
+		case !errors.Is(err, fs.ErrNotExist):
 			return torn, false, s.pathError("unlink", name, err)
 		}
 		s.names = true

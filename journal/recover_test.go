@@ -45,7 +45,7 @@ func TestTornTail(t *testing.T) {
 		t.Errorf("status %v", j)
 	}
 	r := s.Recovery
-	if r.Files != 3 || r.Frames != 2 || r.Anomalies != 1 || r.First == nil || r.Last == nil || r.First.File != path+".1" ||
+	if r.Files != 2 || r.Frames != 2 || r.Anomalies != 1 || r.First == nil || r.Last == nil || r.First.File != path+".1" ||
 		r.First.Reason != "unterminated-line" || r.First.Offset != int64(len(oldFrame(1))) || r.First.SkippedBytes != 40 {
 		t.Errorf("recovery %+v, first %+v", r, r.First)
 	}
@@ -100,8 +100,24 @@ func TestAppendsAndPrunes(t *testing.T) {
 	if got := names(t, path); !slices.Equal(got, want) {
 		t.Errorf("the directory holds %q, want %q", got, want)
 	}
-	if s := j.Status(); s.RetainedFiles != 2 || s.Rotations != 0 {
+	if s := j.Status(); s.RetainedFiles != 2 || s.Rotations != 0 || s.RemovedFiles != 7 {
 		t.Errorf("status %v", j)
+	}
+}
+
+// What was found at open is what was there before: not the file that Open makes, but an empty one that it takes.
+func TestFoundAtOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	for _, want := range []int{0, 1, 1} {
+		j := open(t, path, small())
+		if s := j.Status(); s.Recovery.Files != want || s.RetainedFiles != 1 || s.RemovedFiles != 0 {
+			t.Errorf("want %d files found: %v", want, j)
+		}
+		must(t, j.Close(background))
+	}
+	must(t, os.Rename(path, path+".1"))
+	if s := open(t, path, small()).Status(); s.Recovery.Files != 1 || s.RetainedFiles != 2 {
+		t.Errorf("without the active file: %+v", s)
 	}
 }
 

@@ -27,12 +27,14 @@ type shelf struct {
 	stat        kernel.Stat // of the active file, when it was opened
 	size        int64       // of the active file
 	open        bool
+	made        bool // a file was made since the shelf was located: the active one is it
 	temporaries bool // unnamed files are not to be had here
 
 	highest   int      // the highest number within the bound that a generation has, or had
 	strays    []string // generations beyond the bound that somebody else made
 	retained  int      // the active file and its generations
 	oversized int      // of them, those over the bound: an older, larger one left them
+	removed   int      // generations beyond the bound that were removed
 	unsynced  int      // rotations since the last sync
 	names     bool     // some came or went since the last sync
 }
@@ -189,7 +191,7 @@ func (s *shelf) publish(n kernel.Newborn) error {
 	switch {
 	case ours:
 		s.become(n.File, n.Stat)
-		s.names = true
+		s.names, s.made = true, true
 		return nil
 	case errors.Is(err, kernel.ErrNoUnnamed) && !s.temporaries:
 		s.temporaries = true

@@ -29,6 +29,7 @@ type Status struct {
 	CurrentBytes     int64  `json:"currentBytes"`   // of the active file
 	RetainedFiles    int    `json:"retainedFiles"`  // the active file and its generations
 	OversizedFiles   int    `json:"oversizedFiles"` // of them, those over MaxFileBytes: a larger bound of before left them
+	RemovedFiles     int    `json:"removedFiles"`   // generations beyond MaxFiles that the opening removed
 
 	Recovery Report `json:"recovery"` // what the retained files held when the journal was opened
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/heirlock/heirlock"
@@ -14,13 +15,14 @@ import (
 
 const (
 	lockSuffix   = ".lock"
+	guardSuffix  = lockSuffix + ".reclaim"
 	nameMost     = 255     // bytes of a name, everywhere
 	maxEventMost = 1 << 30 // a frame has to have a length everywhere
 )
 
 // Open opens the journal at a path for appending, takes its lock, and inspects what is retained; see Status.Recovery.
-// The path is absolute and normal, its parent exists and can be listed, its name has at most 206 bytes, and what lies there
-// is nothing or a regular file.
+// The path is absolute and normal, its parent exists and can be listed, its name has at most 206 bytes and does not end in
+// .lock or .lock.reclaim, and what lies there is nothing or a regular file.
 //
 // A lock that is not taken is an error that wraps the *heirlock.HeldError with the owner's identity; nothing has been
 // touched then, nor after any other error about the options, the path, or what lies there. A file that somebody writes by
@@ -126,6 +128,9 @@ func (w *writer) watch() (err error) {
 func locateShelf(path string) (*shelf, error) {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("the path is not absolute and normal: %w", syscall.EINVAL)}
+	}
+	if strings.HasSuffix(path, lockSuffix) || strings.HasSuffix(path, guardSuffix) {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("the name is that of a journal's lock, or of its guard: %w", syscall.EINVAL)}
 	}
 	p, err := locate(path)
 	if err != nil {

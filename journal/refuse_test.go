@@ -265,3 +265,22 @@ func TestSubmitWaitWithoutTime(t *testing.T) {
 		t.Errorf("%v, %v", err, j)
 	}
 }
+
+// A journal at the name of another one's lock, or of its guard, would leave a file that keeps that one closed for ever.
+func TestLockNames(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"j.lock", "j.lock.reclaim", "j.lock.lock", ".lock"} {
+		path := filepath.Join(dir, name)
+		_, err := journal.Open(path, small())
+		var named *fs.PathError
+		if !isAll(err, syscall.EINVAL) || !errors.As(err, &named) || named.Path != path || !strings.Contains(err.Error(), "lock") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Fatalf("%s: left behind: %v, %v", name, left, err)
+		}
+	}
+	for _, name := range []string{"j.locks", "lock", "j.reclaim", "j.lock.1"} {
+		must(t, open(t, filepath.Join(dir, name), small()).Close(background))
+	}
+}

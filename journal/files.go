@@ -14,8 +14,9 @@ import (
 )
 
 // Files lists the retained files of the journal at a path, oldest first: its generations, and the file at path if there
-// is one. No file at all is fs.ErrNotExist. It is advisory: a writer may rotate them at any time, and what lies at a
-// name is for the reading to find out. See ReadOptions.Generations for reading beside a writer.
+// is one. A file with a number behind sixteen missing ones that is not empty and does not begin as a journal's is none. No
+// file at all is fs.ErrNotExist. It is advisory: a writer may rotate them at any time, and what lies at a name is for
+// the reading to find out. See ReadOptions.Generations for reading beside a writer.
 func Files(path string) ([]string, error) {
 	p, err := locate(path)
 	if err != nil {
@@ -26,6 +27,7 @@ func Files(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	numbers = p.withoutForeign(numbers)
 	if len(numbers) == 0 {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
 	}

@@ -70,8 +70,8 @@ func (p place) upward(n int64, look func(n int64) (done bool, err error)) error 
 			if err != nil {
 				return err
 			}
-			i, _ := slices.BinarySearch(numbers, n)
-			if i == len(numbers) {
+			i := slices.IndexFunc(numbers, func(m int64) bool { return m >= n && !p.isForeign(m) })
+			if i < 0 {
 				return nil
 			}
 			n, misses = numbers[i], 0

@@ -146,3 +146,47 @@ func TestGenerationsEachOnce(t *testing.T) {
 		t.Errorf("verified two %+v, %v", report, err)
 	}
 }
+
+// A year or a port behind the name is no generation, unless it begins as one. A hole of up to fifteen numbers can be one
+// of ours, and what is behind it is read, whatever it is.
+func TestForeignNumbers(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "j")
+	generations := ReadOptions[jsontext.Value]{Generations: true}
+	both := func(frames uint64, anomalies int, suffixes ...string) {
+		t.Helper()
+		var want []string
+		for _, s := range suffixes {
+			want = append(want, path+s)
+		}
+		if files, err := Files(path); err != nil || !slices.Equal(files, want) {
+			t.Errorf("files %q, %v, want %q", files, err, want)
+		}
+		report, err := Verify(t.Context(), []string{path}, generations)
+		if err != nil || report.Files != len(want) || report.Frames != frames || report.Anomalies != uint64(anomalies) {
+			t.Errorf("verified %+v, %v, want %d frames, %d anomalies", report, err, frames, anomalies)
+		}
+	}
+	inFile(t, path+".2024", "2024-01-01 started\n")
+	if _, err := Files(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("files of a stranger alone: %v", err)
+	}
+	if _, err := Verify(t.Context(), []string{path}, generations); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a stranger alone: %v", err)
+	}
+	inFile(t, path+".1", frameText(epochA, 2, "0"))
+	inFile(t, path, frameText(epochA, 3, "0"))
+	inFile(t, path+".18", "port 18\n")
+	both(2, 0, ".1", "")
+	inFile(t, path+".3000", frameText(epochA, 1, "0"))
+	inFile(t, path+".3001", "damaged\n")
+	both(3, 1, ".3001", ".3000", ".1", "")
+	inFile(t, path+".17", "damaged\n")
+	both(3, 3, ".3001", ".3000", ".18", ".17", ".1", "")
+	if err := os.Mkdir(path+".8080", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Verify(t.Context(), []string{path}, generations); err == nil || !strings.Contains(err.Error(), "j.8080: ") {
+		t.Errorf("a directory: %v", err)
+	}
+}

@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/heirlock/heirlock/internal/kernel"
 )
 
 // sliceFiles bounds the descriptors of a recovery.
@@ -92,22 +90,4 @@ func (s *shelf) eachOnce() ([]int64, error) {
 	}
 	slices.Reverse(numbers)
 	return numbers, nil
-}
-
-// isOurs reports whether a file beyond the bound is one that a larger bound left: it is empty, or begins with the head of a
-// frame as we write it. A number can be a year, or a port.
-func (s *shelf) isOurs(name string, st kernel.Stat) (bool, error) {
-	if st.Size == 0 {
-		return true, nil
-	}
-	f, err := s.place.open(name)
-	if err != nil {
-		return false, err
-	}
-	defer f.file.Close()
-	head := make([]byte, min(int64(frameHeadMost), f.stat.Size))
-	if _, err := f.file.ReadAt(head, 0); err != nil {
-		return false, s.pathError("read", name, err)
-	}
-	return beginsFrame(head), nil
 }

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 )
@@ -94,18 +93,14 @@ func (s *shelf) beyond() ([]string, error) {
 	var names []string
 	for _, n := range numbers {
 		name := generationName(s.name, n)
-		st, found, err := s.regular(name)
-		if err != nil {
+		if _, _, err := s.regular(name); err != nil {
 			return nil, err
 		}
 		if n < int64(s.files) {
 			s.highest = max(s.highest, int(n))
 			continue
 		}
-		ours := false
-		if found {
-			ours, err = s.isOurs(name, st)
-		}
+		ours, err := s.isOurs(name)
 		if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -114,14 +109,4 @@ func (s *shelf) beyond() ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// beginsFrame reports whether the text begins with the head of a frame as we write it, however long its event is.
-func beginsFrame(text []byte) bool {
-	at := bytes.Index(text, []byte(frameEvent))
-	if at < 0 {
-		return false
-	}
-	_, ok := writtenFrame(append(text[:at+len(frameEvent):at+len(frameEvent)], "0}"...))
-	return ok
 }

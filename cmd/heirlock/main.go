@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"github.com/spf13/cobra"
 )
@@ -13,7 +14,7 @@ func main() { os.Exit(execute(os.Args[1:])) }
 
 // execute runs one command line and returns the exit status.
 func execute(args []string) int {
-	root := newRoot()
+	root := newRoot(args)
 	root.SetArgs(args)
 	err := root.Execute()
 	var exit *exitError
@@ -30,7 +31,16 @@ func execute(args []string) int {
 	return exitUsage
 }
 
-func newRoot() *cobra.Command {
+type verb struct {
+	name string
+	make func() *cobra.Command
+}
+
+var verbs = []verb{{"run", newRun}, {"exec", newExec}, {"inspect", newInspect}, {"reclaim", newReclaim}, {"identity", newIdentity}, {"journal", newJournal}}
+
+// newRoot makes the commands for a command line. One that begins with a verb needs no other, and a job pays each time for
+// every one that is made.
+func newRoot(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "heirlock",
 		Short: "run jobs under a lock that is inherited only from the provably dead",
@@ -45,7 +55,12 @@ timeout ever proves it. Everything else is refused, and the reason is said.
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return usageError("name a command; see heirlock --help") },
 	}
-	root.AddCommand(newRun(), newExec(), newInspect(), newReclaim(), newIdentity(), newJournal())
+	named := slices.IndexFunc(verbs, func(v verb) bool { return len(args) > 0 && args[0] == v.name })
+	for i, v := range verbs {
+		if named < 0 || named == i {
+			root.AddCommand(v.make())
+		}
+	}
 	return root
 }
 

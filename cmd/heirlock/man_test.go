@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write docs/man anew")
 // The manual pages in docs/man are made from the definitions of the commands: `go test ./cmd/heirlock -run Manual -update`.
 func TestManualPages(t *testing.T) {
 	const dir = "../../docs/man"
-	root := newRoot()
+	root := newRoot(nil)
 	root.DisableAutoGenTag = true
 	day := time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
 	pages := map[string][]byte{}

@@ -35,3 +35,17 @@ func TestStartSetsUpLittle(t *testing.T) {
 	}
 	t.Logf("%d packages, %d bytes", len(packages), sum)
 }
+
+// A command line that begins with a verb makes that command alone, and any other all of them.
+func TestVerbAlone(t *testing.T) {
+	for _, args := range [][]string{{"run", "x", "--", "true"}, {"journal", "read", "x"}} {
+		if all := newRoot(args).Commands(); len(all) != 1 || all[0].Name() != args[0] {
+			t.Errorf("%q makes %d commands", args, len(all))
+		}
+	}
+	for _, args := range [][]string{nil, {"help", "run"}, {"--version"}, {"runs"}} {
+		if all := newRoot(args).Commands(); len(all) != len(verbs) {
+			t.Errorf("%q makes %d commands", args, len(all))
+		}
+	}
+}

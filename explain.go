@@ -51,6 +51,7 @@ func (d *Diagnosis) summary() string {
 	if d.Cause != "" {
 		fmt.Fprintf(&b, ": %s", d.Cause)
 	}
+	b.WriteString(d.flocked())
 	return printable(b.String())
 }
 
@@ -148,18 +149,40 @@ func (e *explanation) conclusion(d *Diagnosis) {
 	id := d.advice()
 	switch d.State {
 	case stateHeld:
-		e.say("held: %s; wait for it, or end it", heldBy(d))
+		e.say("held: %s; wait for it, or end it%s", heldBy(d), d.shownBy())
 	case stateStale:
 		e.say("stale: the owner is provably gone (%s); policies reclaim-stale and reclaim-released take the lock", d.Identity)
 	case stateOwnerless:
-		e.say("ownerless: the file holds no record; a power cut can leave that where --durable was not used, or another program wrote it%s", id)
+		e.say("ownerless: the file holds no record; a power cut can leave that where --durable was not used, or another program wrote it%s%s", d.flocked(), id)
 	case stateUnproven:
 		if d.reclaimableBy(ReclaimReleased) {
 			e.say("unproven: %s; the owner's kernel lock proves more: policy reclaim-released takes the lock if nobody holds it", d.Cause)
 			return
 		}
-		e.say("unproven: %s%s", orNone(d.Cause), id)
+		e.say("unproven: %s%s%s", orNone(d.Cause), d.flocked(), id)
 	}
+}
+
+// flocked says that the kernel lock stands in the way, where the cause does not say so.
+func (d *Diagnosis) flocked() string {
+	switch {
+	case d.facts == nil || d.Liveness == process.Gone:
+		return ""
+	case d.facts.flock == flockTaken || d.facts.flock == flockShared:
+		return "; another process holds the kernel lock of this file, and while it does nothing is removed" + d.shownBy()
+	case d.facts.flock == flockAbsent:
+		return "; this filesystem grants no kernel lock, and without it nothing is removed"
+	}
+	return ""
+}
+
+// shownBy names the program that shows who has a file open, if a kernel lock is all that is known.
+func (d *Diagnosis) shownBy() string {
+	taken := d.facts != nil && (d.facts.flock == flockTaken || d.facts.flock == flockShared)
+	if d.Liveness == process.Alive || !taken || printable(d.Path) != d.Path {
+		return ""
+	}
+	return " (fuser -v " + shellWord(d.Path) + " shows who has it open)"
 }
 
 // advice is the way out of a lock that nothing proves; none where even an operator's word would be refused.

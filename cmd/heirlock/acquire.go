@@ -132,7 +132,7 @@ func (f *lockFlags) tryThenWait(ctx context.Context, path string, opts heirlock.
 		return l, err
 	}
 	sigs.catch()
-	if !f.quiet && !f.json {
+	if (f.verbose || jobctl.Terminal(int(os.Stderr.Fd()))) && !f.quiet && !f.json { // cron would mail it
 		say("waiting for %s", strings.TrimPrefix(held.Error(), heirlock.ErrHeld.Error()+": "))
 	}
 	close(waiting)

@@ -21,7 +21,10 @@ func newIdentity() *cobra.Command {
 		Short: "show this machine's evidence, and what is missing",
 		Long: `identity shows what a record would say about this process, or about the processes named, and what of it could not be
 measured. With --dir it also makes, names and removes one hidden file there to see what its filesystem can do.`,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("dir") && dir == "" {
+				return usageError("--dir: want the name of a directory")
+			}
 			report, err := identify(args)
 			if err != nil {
 				return err

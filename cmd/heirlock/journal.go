@@ -15,7 +15,7 @@ import (
 const journalExits = `Exit status:
   write       0 every line accepted and written; 65 a line was refused; 71 the journal failed, or the system
               75 not opened: the lock was not taken, or the file has another writer
-              64 usage        73 cannot be opened        77 permission denied
+              64 usage   66 the schema cannot be read   73 cannot be opened   77 permission denied
   read        0 clean, 1 damaged (anomalies, gaps), 66 cannot be read, 64 usage, 71 output that nobody got
   verify      the same`
 

@@ -3,10 +3,12 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/hex"
 	"errors"
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/go-json-experiment/json"
@@ -38,7 +40,10 @@ With --follow it goes on as the journal grows and is rotated, until SIGINT or SI
 
 ` + journalExits,
 		Args: onePath,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("epoch") && !isUUID(f.epoch) {
+				return usageError("--epoch %q: want the UUID of an epoch", f.epoch)
+			}
 			if f.events && f.json {
 				return usageError("give only one of --events and --json")
 			}
@@ -53,6 +58,12 @@ With --follow it goes on as the journal grows and is rotated, until SIGINT or SI
 	fl.BoolVar(&f.json, "json", false, "print one JSON object for each frame, anomaly and gap")
 	fl.Var(&f.maxLine, "max-line-bytes", "a longer line is an anomaly")
 	return cmd
+}
+
+// isUUID tells an epoch, which is one, from a mistake.
+func isUUID(s string) bool {
+	id, err := hex.DecodeString(strings.ReplaceAll(s, "-", ""))
+	return err == nil && len(id) == 16 && len(s) == 36
 }
 
 // read is the whole verb. A reader of its output that went away ends it, and that is no error.

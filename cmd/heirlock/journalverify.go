@@ -2,15 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	"github.com/heirlock/heirlock/internal/kernel/jobctl"
 	"github.com/heirlock/heirlock/journal"
 )
 
@@ -31,11 +35,12 @@ generation of another one is not counted again, and its lock is passed over, so 
 			return nil
 		},
 		RunE: func(_ *cobra.Command, paths []string) error {
+			signal.Notify(make(chan os.Signal, 1), jobctl.BrokenPipe)
 			report, err := verifyShown(journals(paths), int(maxLine), asJSON)
 			if err != nil {
 				return &exitError{exitNoInput, err}
 			}
-			if err := printReport(&report, asJSON); err != nil {
+			if err := printReport(&report, asJSON); err != nil && !errors.Is(err, syscall.EPIPE) {
 				return lostOutput(err)
 			}
 			if report.Anomalies > 0 || report.Gaps > 0 {

@@ -47,6 +47,9 @@ SIGHUP is ignored. Numbers keep their text.
 			if err := checkMachineID(cmd, f.machineID); err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("schema") && f.schema == "" {
+				return usageError("--schema: want the name of a file")
+			}
 			return f.write(args[0])
 		},
 	}

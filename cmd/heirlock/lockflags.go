@@ -57,7 +57,7 @@ func addLockFlags(cmd *cobra.Command) *lockFlags {
 		}
 		return pflag.NormalizedName(name)
 	})
-	fl.BoolVarP(&f.noFork, "no-fork", "F", false, "see heirlock exec")
+	fl.BoolVarP(&f.noFork, "no-fork", "F", false, "for those who know flock(1): exec always becomes the command, run never does")
 	fl.Var(&f.policy, "policy", "refuse, reclaim-stale or reclaim-released")
 	fl.Var(&f.mode, "mode", "exact mode of the lock file, octal")
 	fl.StringVar(&f.label, "label", "", "text for whoever is refused, kept in the record")
@@ -152,7 +152,7 @@ var errDuration = errors.New("want seconds, or a duration like 1m30s")
 
 // checkMachineID refuses what is a mistake of a script or a manifest, and would give one name to many machines.
 func checkMachineID(cmd *cobra.Command, id string) error {
-	if cmd.Flags().Changed("machine-id") && (id == "" || strings.Contains(id, "$")) {
+	if cmd.Flags().Changed("machine-id") && (strings.TrimSpace(id) == "" || strings.Contains(id, "$")) {
 		return usageError("--machine-id %q: want the name of this one running kernel", id)
 	}
 	return nil

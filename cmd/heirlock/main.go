@@ -3,9 +3,11 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -14,9 +16,13 @@ func main() { os.Exit(execute(os.Args[1:])) }
 
 // execute runs one command line and returns the exit status.
 func execute(args []string) int {
-	root := newRoot(args)
+	out := &heard{w: os.Stdout}
+	root := newRoot(args, out)
 	root.SetArgs(args)
 	err := root.Execute()
+	if out.err != nil {
+		err = lostOutput(out.err)
+	}
 	var exit *exitError
 	switch {
 	case err == nil:
@@ -31,6 +37,19 @@ func execute(args []string) int {
 	return exitUsage
 }
 
+// heard is where help, version and completions go: cobra does not look whether anybody got them.
+type heard struct {
+	w   io.Writer
+	err error
+}
+
+func (h *heard) Write(p []byte) (n int, err error) {
+	if h.err == nil {
+		n, h.err = h.w.Write(p)
+	}
+	return n, h.err
+}
+
 type verb struct {
 	name string
 	make func() *cobra.Command
@@ -40,7 +59,7 @@ var verbs = []verb{{"run", newRun}, {"exec", newExec}, {"inspect", newInspect}, 
 
 // newRoot makes the commands for a command line. One that begins with a verb needs no other, and a job pays each time for
 // every one that is made.
-func newRoot(args []string) *cobra.Command {
+func newRoot(args []string, out io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "heirlock",
 		Short: "run jobs under a lock that is inherited only from the provably dead",
@@ -55,13 +74,39 @@ timeout ever proves it. Everything else is refused, and the reason is said.
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return usageError("name a command; see heirlock --help") },
 	}
+	root.SetOut(out)
 	named := slices.IndexFunc(verbs, func(v verb) bool { return len(args) > 0 && args[0] == v.name })
 	for i, v := range verbs {
 		if named < 0 || named == i {
 			root.AddCommand(v.make())
 		}
 	}
+	root.SetHelpCommand(newHelp())
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError("%v; see %s --help", err, cmd.CommandPath())
+	})
+	if named < 0 {
+		root.InitDefaultCompletionCmd()
+		completion, _, _ := root.Find([]string{"completion"})
+		completion.Args = cobra.ArbitraryArgs
+		completion.RunE = func(*cobra.Command, []string) error { return usageError("name a shell: bash, zsh, fish or powershell") }
+	}
 	return root
+}
+
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND...]",
+		Short: "show the help of a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usageError("no command %q", strings.Join(args, " "))
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		},
+	}
 }
 
 // version is that of the module, as the go command recorded it.

@@ -39,12 +39,12 @@ func TestStartSetsUpLittle(t *testing.T) {
 // A command line that begins with a verb makes that command alone, and any other all of them.
 func TestVerbAlone(t *testing.T) {
 	for _, args := range [][]string{{"run", "x", "--", "true"}, {"journal", "read", "x"}} {
-		if all := newRoot(args).Commands(); len(all) != 1 || all[0].Name() != args[0] {
+		if all := newRoot(args, nil).Commands(); len(all) != 1 || all[0].Name() != args[0] {
 			t.Errorf("%q makes %d commands", args, len(all))
 		}
 	}
 	for _, args := range [][]string{nil, {"help", "run"}, {"--version"}, {"runs"}} {
-		if all := newRoot(args).Commands(); len(all) != len(verbs) {
+		if all := newRoot(args, nil).Commands(); len(all) != len(verbs)+1 { // and completion
 			t.Errorf("%q makes %d commands", args, len(all))
 		}
 	}

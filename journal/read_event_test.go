@@ -158,22 +158,3 @@ func TestVerifyBrokenOff(t *testing.T) {
 		t.Errorf("open before: %q, after: %q", before, after)
 	}
 }
-
-// The newest file ends with a line feed, or is empty, or does not.
-func TestInspectedFileEnds(t *testing.T) {
-	frame := frameText(epochA, 1, "0")
-	for content, want := range map[string]bool{"": true, "\n": true, frame: true, frame[:len(frame)-1]: false, frame + "x": false, strings.Repeat("x", 2*chunkBytes): false, strings.Repeat("x", 2*chunkBytes) + "\n": true} {
-		dir := t.TempDir()
-		for _, older := range []string{frame, "torn"} {
-			files, err := openPaths([]string{inFile(t, filepath.Join(dir, "j.1"), older), inFile(t, filepath.Join(dir, "j"), content)}, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, ended, err := inspectFiles(t.Context(), files, ReadOptions[jsontext.Value]{MaxLineBytes: 100})
-			closeAll(files)
-			if err != nil || ended != want {
-				t.Errorf("%.50q of %d bytes: ended is %v, %v", content, len(content), ended, err)
-			}
-		}
-	}
-}

@@ -1,8 +1,13 @@
 package journal
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // generationsMost bounds MaxFiles: see generationNumber.
@@ -109,4 +114,44 @@ func (s *shelf) beyond() ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// inspect reads all that is retained, oldest first, but for the file that was just made.
+func (s *shelf) inspect(frameMost int) (Report, error) {
+	files, err := s.eachOnce()
+	if err != nil {
+		return Report{}, err
+	}
+	opts := ReadOptions[jsontext.Value]{MaxLineBytes: max(maxLineDefault, frameMost)}
+	report, err := inspectFiles(context.Background(), files, opts)
+	if err != nil {
+		return Report{}, fmt.Errorf("inspecting the retained files: %w", err)
+	}
+	return report, nil
+}
+
+// eachOnce finds the retained files, oldest first; of several names of one file the newest. They are parked: there may be
+// more than descriptors.
+func (s *shelf) eachOnce() (files []openFile, err error) {
+	numbers, err := s.listed()
+	if err != nil {
+		return nil, err
+	}
+	type inode struct{ dev, ino uint64 }
+	seen := map[inode]bool{}
+	for _, n := range numbers {
+		name := generationName(s.name, n)
+		st, found, err := s.regular(name)
+		if err != nil {
+			return nil, err
+		}
+		id := inode{st.Dev, st.Ino}
+		if !found || n >= int64(s.files) || n == 0 && s.made || seen[id] {
+			continue
+		}
+		seen[id] = true
+		files = append(files, openFile{path: s.prefix + name, journal: s.prefix + s.name, number: n, stat: st, parked: true})
+	}
+	slices.Reverse(files)
+	return files, nil
 }

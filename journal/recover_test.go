@@ -100,7 +100,7 @@ func TestAppendsAndPrunes(t *testing.T) {
 	if got := names(t, path); !slices.Equal(got, want) {
 		t.Errorf("the directory holds %q, want %q", got, want)
 	}
-	if s := j.Status(); s.RetainedFiles != 2 || s.Rotations != 0 || s.RemovedFiles != 7 {
+	if s := j.Status(); s.RetainedFiles != 2 || s.Rotations != 0 || s.RemovedFiles != 7 || s.Recovery.Files != 2 {
 		t.Errorf("status %v", j)
 	}
 }

@@ -10,14 +10,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The writer's recovery calls
-//
-//	inspectFiles(ctx, files []openFile, ReadOptions[jsontext.Value]{MaxLineBytes: …}) (report Report, ended bool, err error)
-//
-// with files that it has open, oldest first: each with its path, its kernel.File and the kernel.Stat whose Size says how
-// far to read, and first set on the oldest. It closes none. ended says whether the newest file is empty or ends with a
-// line feed.
-
 // Report counts what files hold.
 type Report struct {
 	Files        int               `json:"files"`
@@ -47,13 +39,13 @@ func Verify(ctx context.Context, files []string, opts ReadOptions[jsontext.Value
 		return Report{}, err
 	}
 	defer closeAll(open)
-	report, _, err := inspectFiles(ctx, open, opts)
-	return report, err
+	return inspectFiles(ctx, open, opts)
 }
 
-func inspectFiles(ctx context.Context, files []openFile, opts ReadOptions[jsontext.Value]) (report Report, ended bool, err error) {
+// inspectFiles reads files in their order. It closes none but those that are parked.
+func inspectFiles(ctx context.Context, files []openFile, opts ReadOptions[jsontext.Value]) (report Report, err error) {
 	if opts.MaxLineBytes, err = maxLineOf(opts.MaxLineBytes); err != nil {
-		return Report{}, false, err
+		return Report{}, err
 	}
 	workers := min(runtime.GOMAXPROCS(0), workersMost)
 	if opts.Validate != nil {
@@ -69,14 +61,14 @@ func inspectFiles(ctx context.Context, files []openFile, opts ReadOptions[jsonte
 	}
 	go v.cut(ctx)
 	defer v.giveUp(cancel)
-	sum := summary{Report: Report{Files: len(files), Reasons: map[string]uint64{}}, ended: true}
+	sum := summary{Report: Report{Files: len(files), Reasons: map[string]uint64{}}}
 	for p := range v.order {
 		<-p.done
 		if err := p.err; err != nil {
-			return Report{}, false, err
+			return Report{}, err
 		}
 		if ctx.Err() != nil {
-			return Report{}, false, context.Cause(ctx)
+			return Report{}, context.Cause(ctx)
 		}
 		sum.add(p)
 		v.free <- p.buf
@@ -84,7 +76,7 @@ func inspectFiles(ctx context.Context, files []openFile, opts ReadOptions[jsonte
 			opts.Progress(sum.Bytes)
 		}
 	}
-	return sum.Report, sum.ended || len(files) == 0 || files[len(files)-1].stat.Size == 0, nil
+	return sum.Report, nil
 }
 
 // giveUp waits until nothing uses the files, however the adding up ended.

@@ -5,7 +5,6 @@ type summary struct {
 	Report
 	line  int64 // of the file, up to here
 	trail trail
-	ended bool // the last line is terminated
 }
 
 func (s *summary) add(p *part) {
@@ -15,7 +14,6 @@ func (s *summary) add(p *part) {
 	if p.begin && p.file.first {
 		s.trail = trail{}
 	}
-	s.ended = p.ended
 	s.Bytes += int64(len(p.piece.lines)) + p.oversized
 	s.Frames += p.frames
 	s.SkippedBytes += p.skipped

@@ -33,7 +33,8 @@ type Diagnosis struct {
 	Cause         string     // why the verdict is not more certain; "" where there is nothing to say
 	Guard         *Diagnosis // of <path>.reclaim, if that file exists
 
-	facts *facts // what Explanation names
+	facts   *facts // what Explanation names
+	guarded string // of a guard: the lock that it is about
 }
 
 // diagnosisJSON is the wire form, in the order it is printed.

@@ -2,6 +2,7 @@ package heirlock
 
 import (
 	"fmt"
+	"io/fs"
 	"strings"
 	"unicode"
 
@@ -51,7 +52,7 @@ func (d *Diagnosis) summary() string {
 	if d.Cause != "" {
 		fmt.Fprintf(&b, ": %s", d.Cause)
 	}
-	b.WriteString(d.flocked())
+	b.WriteString(d.flocked() + d.takenBy())
 	return printable(b.String())
 }
 
@@ -146,29 +147,30 @@ func (e *explanation) witness(d *Diagnosis) {
 
 // conclusion says what follows and what is safe to do. No advice here, followed to the letter, may lead to two owners.
 func (e *explanation) conclusion(d *Diagnosis) {
-	id := d.advice()
 	switch d.State {
 	case stateHeld:
 		e.say("held: %s; wait for it, or end it%s", heldBy(d), d.shownBy())
 	case stateStale:
 		e.say("stale: the owner is provably gone (%s); policies reclaim-stale and reclaim-released take the lock", d.Identity)
 	case stateOwnerless:
-		e.say("ownerless: the file holds no record; a power cut can leave that where --durable was not used, or another program wrote it%s%s", d.flocked(), id)
+		e.say("ownerless: the file holds no record; a power cut can leave that where --durable was not used, or another program wrote it%s%s", d.flocked(), d.advice())
 	case stateUnproven:
 		if d.reclaimableBy(ReclaimReleased) {
 			e.say("unproven: %s; the owner's kernel lock proves more: policy reclaim-released takes the lock if nobody holds it", d.Cause)
 			return
 		}
-		e.say("unproven: %s%s%s", orNone(d.Cause), d.flocked(), id)
+		e.say("unproven: %s%s%s", orNone(d.Cause), d.flocked(), d.advice())
 	}
 }
 
-// flocked says that the kernel lock stands in the way, where the cause does not say so.
+// flocked says that the kernel lock stands in the way. Of an owner that is gone the cause has said so.
 func (d *Diagnosis) flocked() string {
 	switch {
-	case d.facts == nil || d.Liveness == process.Gone:
+	case d.facts == nil || d.State != stateOwnerless && d.State != stateUnproven:
 		return ""
-	case d.facts.flock == flockTaken || d.facts.flock == flockShared:
+	case d.Liveness == process.Gone:
+		return d.shownBy()
+	case d.flockTaken():
 		return "; another process holds the kernel lock of this file, and while it does nothing is removed" + d.shownBy()
 	case d.facts.flock == flockAbsent:
 		return "; this filesystem grants no kernel lock, and without it nothing is removed"
@@ -176,29 +178,58 @@ func (d *Diagnosis) flocked() string {
 	return ""
 }
 
+func (d *Diagnosis) flockTaken() bool {
+	return d.facts != nil && (d.facts.flock == flockTaken || d.facts.flock == flockShared)
+}
+
 // shownBy names the program that shows who has a file open, if a kernel lock is all that is known.
 func (d *Diagnosis) shownBy() string {
-	taken := d.facts != nil && (d.facts.flock == flockTaken || d.facts.flock == flockShared)
-	if d.Liveness == process.Alive || !taken || printable(d.Path) != d.Path {
+	if d.Liveness == process.Alive || !d.flockTaken() || printable(d.Path) != d.Path {
 		return ""
 	}
-	return " (fuser -v " + shellWord(d.Path) + " shows who has it open)"
+	return " (fuser -v " + pathWord(d.Path) + " shows who has it open)"
+}
+
+// takenBy names the policy that a refusal lacked.
+func (d *Diagnosis) takenBy() string {
+	switch {
+	case d.State == stateStale:
+		return "; policy reclaim-stale takes it"
+	case d.reclaimableBy(ReclaimReleased):
+		return "; policy reclaim-released takes it if nobody holds its kernel lock"
+	}
+	return ""
 }
 
 // advice is the way out of a lock that nothing proves; none where even an operator's word would be refused.
 func (d *Diagnosis) advice() string {
-	if d.ID == "" || d.facts != nil && (d.facts.flock == flockAbsent || d.facts.flock == flockTaken || d.facts.flock == flockShared) {
+	switch {
+	case d.ID == "":
+		return d.unread()
+	case d.flockTaken() || d.facts != nil && d.facts.flock == flockAbsent:
 		return ""
 	}
-	path := shellWord(d.Path)
-	if strings.HasPrefix(d.Path, "-") {
-		path = shellWord("./" + d.Path) // no flag
+	lock := d.Path
+	if d.guarded != "" {
+		lock = d.guarded
 	}
-	if printable(d.Path) != d.Path {
+	path := pathWord(lock)
+	if printable(lock) != lock {
 		path = "and its path" // pasted, a name that cannot be printed would be another name
 	}
 	return fmt.Sprintf("; if you have made sure that its owner, and everything the owner started, has ended, remove exactly this one with: heirlock reclaim --id=%s %s",
 		shellWord(d.ID), path)
+}
+
+// unread is the way out where nothing could be read.
+func (d *Diagnosis) unread() string {
+	switch {
+	case d.Cause == causeChanging:
+		return "; find out who writes to it"
+	case strings.HasSuffix(d.Cause, fs.ErrPermission.Error()):
+		return "; ask as the user whose file it is, or as root"
+	}
+	return "; look at what it is, and choose another path, or remove it when nothing uses it"
 }
 
 func heldBy(d *Diagnosis) string {
@@ -218,7 +249,15 @@ func orNone(s string) string {
 	return s
 }
 
-// shellWord quotes a path so that it can be pasted.
+// pathWord is a path that can be pasted and is no flag.
+func pathWord(path string) string {
+	if strings.HasPrefix(path, "-") {
+		path = "./" + path
+	}
+	return shellWord(path)
+}
+
+// shellWord quotes a word so that it can be pasted.
 func shellWord(s string) string {
 	safe := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+=:,@%", r)

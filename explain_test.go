@@ -106,13 +106,22 @@ func TestExplanationConcludes(t *testing.T) {
 		{"stale", of(), "stale: the owner is provably gone (pid-gone)", "policies reclaim-stale and reclaim-released take the lock"},
 		{"alive", of(owner), "held: the recorded process is alive", "wait for it, or end it"},
 		{"legacy number in use", of(legacy, owner), "held: process number 4242 is in use", "wait for it, or end it"},
-		{"witness held", of(flock(flockTaken)), "held: the owner's kernel lock is held", "wait for it, or end it"},
+		{"witness held", of(flock(flockTaken)), "held: the owner's kernel lock is held", "wait for it, or end it (fuser -v dir/x.lock shows who has it open)"},
+		{"alive, its lock held", of(owner, flock(flockTaken)), "held: the recorded process is alive", "wait for it, or end it"},
+		{"a stranger's lock", of(null, theirs, flock(flockTaken)), "unproven: the record's process instance is null or malformed; another process holds the kernel lock of this file", "(fuser -v dir/x.lock shows who has it open)"},
+		{"a stranger's shared lock", of(otherMachine, otherBoot, flock(flockShared)), "unproven: the record is not known to be about this machine (another-machine); another process holds the kernel lock of this file", "(fuser -v dir/x.lock shows who has it open)"},
+		{"no kernel locks", of(null, flock(flockAbsent)), "unproven: the record's process instance is null or malformed", "; this filesystem grants no kernel lock, and without it nothing is removed"},
+		{"no kernel locks, gone", of(flock(flockAbsent)), "unproven: the recorded process is gone, but this filesystem grants no kernel lock", "but this filesystem grants no kernel lock, and without it nothing is removed"},
+		{"gone, a stranger's lock", of(theirs, flock(flockTaken)), "unproven: the recorded process is gone, but the kernel lock of this file is held by another process", "another process (fuser -v dir/x.lock shows who has it open)"},
+		{"ownerless, locked", of(func(s *scene) { s.content, s.reason = ownerless, "empty" }, flock(flockTaken)), "ownerless:", "and while it does nothing is removed (fuser -v dir/x.lock shows who has it open)"},
 		{"proven by the witness alone", of(otherNamespace, notProbed), "unproven: the namespaces differ", "policy reclaim-released takes the lock if nobody holds it"},
 		{"null", of(null), "unproven: the record's process instance is null or malformed", byID},
 		{"another machine", of(otherMachine, otherBoot), "unproven: the record is not known to be about this machine (another-machine)", byID},
 		{"unknown owner", of(func(s *scene) { s.content, s.reason = unknownOwner, "pid is odd" }), "unproven: pid is odd", byID},
 		{"ownerless", of(func(s *scene) { s.content, s.reason = ownerless, "empty" }), "ownerless:", byID},
-		{"blocked", of(func(s *scene) { s.blocked, s.id = "a fifo", "" }), "unproven: a fifo", ""},
+		{"blocked", of(func(s *scene) { s.blocked, s.id = "a fifo", "" }), "unproven: a fifo", "; look at what it is, and choose another path, or remove it when nothing uses it"},
+		{"not ours to read", of(func(s *scene) { s.blocked, s.id = "the file could not be read: permission denied", "" }), "unproven: the file could", "; ask as the user whose file it is, or as root"},
+		{"changing", of(func(s *scene) { s.blocked, s.id = causeChanging, "" }), "unproven: changing", "; find out who writes to it"},
 		{"free", of(func(s *scene) { s.free = true }), "dir/x.lock is free: there is no such file", ""},
 	} {
 		s := deadOwner()
@@ -124,7 +133,7 @@ func TestExplanationConcludes(t *testing.T) {
 		if !strings.HasPrefix(last, c.begins) || !strings.HasSuffix(last, c.advice) {
 			t.Errorf("%s: %q, want %q … %q", c.name, last, c.begins, c.advice)
 		}
-		for _, advice := range []string{"reclaim --id", "take the lock", "takes the lock", "wait for it"} {
+		for _, advice := range []string{"reclaim --id", "take the lock", "takes the lock", "wait for it", "fuser", "remove it when", "as root"} {
 			if strings.Contains(text, advice) && !strings.Contains(c.advice, advice) {
 				t.Errorf("%s: also advises %q:\n%s", c.name, advice, text)
 			}
@@ -175,7 +184,7 @@ func TestSummary(t *testing.T) {
 	d := judge("x.lock", deadOwner().reading, deadOwner().facts)
 	const owner = ", owner process 4242 on host web-1 since 2026-11-30T16:00:00.000Z (nightly), identity pid-gone"
 	err := &HeldError{Path: "x.lock", Diagnosis: d, Waited: 1500*time.Millisecond + time.Microsecond, cause: cause}
-	if got, want := err.Error(), "lock not taken: x.lock: stale"+owner+", witness released; gave up after 1.5s: enough"; got != want {
+	if got, want := err.Error(), "lock not taken: x.lock: stale"+owner+", witness released; policy reclaim-stale takes it; gave up after 1.5s: enough"; got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
 	s := deadOwner()
@@ -188,6 +197,19 @@ func TestSummary(t *testing.T) {
 	d.Cause = causeGuard
 	if got, want := d.summary(), "its guard x.lock.reclaim stands in the way: unproven"+owner+": "+guard.Cause; got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	for want, changes := range map[string][]change{
+		"; policy reclaim-released takes it if nobody holds its kernel lock":                                                                 of(otherNamespace, notProbed),
+		"; another process holds the kernel lock of this file, and while it does nothing is removed (fuser -v x.lock shows who has it open)": of(null, theirs, flock(flockTaken)),
+		", identity matched, witness held": of(func(s *scene) { s.flock = flockTaken }, runs("53518", "5036")),
+	} {
+		s := deadOwner()
+		for _, do := range changes {
+			do(&s)
+		}
+		if d := judge("x.lock", s.reading, s.facts); !strings.HasSuffix(d.summary(), want) {
+			t.Errorf("got %s, want it to end with %s", d.summary(), want)
+		}
 	}
 	bare := Diagnosis{State: stateUnproven, Witness: witnessUnknown, Liveness: process.NotProbed, Cause: "a fifo"}
 	if got, want := bare.summary(), "unproven: a fifo"; got != want {
@@ -256,6 +278,17 @@ func TestAdviceForAPathLikeAFlag(t *testing.T) {
 	null(&s)
 	d := judge("-n.lock", s.reading, s.facts)
 	if text := strings.Join(d.Explanation(), "\n"); !strings.HasSuffix(text, "heirlock reclaim --id=0190 ./-n.lock") {
+		t.Error(text)
+	}
+}
+
+// A guard goes by its own id and the path of its lock.
+func TestAdviceForAGuard(t *testing.T) {
+	s := deadOwner()
+	null(&s)
+	d := judge("x.lock.reclaim", s.reading, s.facts)
+	d.guarded = "x.lock"
+	if text := strings.Join(d.Explanation(), "\n"); !strings.HasSuffix(text, "heirlock reclaim --id=0190 x.lock") {
 		t.Error(text)
 	}
 }

@@ -58,6 +58,7 @@ func (t *target) clearGuard(g *grace) error {
 		if d.State == stateStale && d.elsewhere() {
 			d.Cause = causeElsewhere
 		}
+		d.guarded = t.path
 		lock.Guard, lock.Cause = d, causeGuard
 		return &HeldError{Path: t.path, Diagnosis: lock}
 	}

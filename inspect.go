@@ -37,6 +37,7 @@ func Inspect(path string, opts Options) (*Diagnosis, error) {
 		return nil, err
 	}
 	if guard.State != stateFree {
+		guard.guarded = t.path
 		d.Guard = &guard
 	}
 	return &d, nil

@@ -37,19 +37,16 @@ func newInspect() *cobra.Command {
 				return err
 			}
 			worst := &worstOf{}
-			for i, path := range paths {
-				if i > 0 && !asJSON {
-					fmt.Println()
-				}
+			for _, path := range paths {
 				d, err := inspectWithin(time.Duration(timeout), path, heirlock.Options{MachineID: machineID})
 				if err != nil {
 					worst.failed(err)
 					continue
 				}
-				worst.saw(d.State)
-				if err := printDiagnosis(d, asJSON); err != nil {
-					return &exitError{exitSystem, err}
+				if err := printDiagnosis(d, asJSON, len(worst.states) > 0); err != nil {
+					return lostOutput(err)
 				}
+				worst.saw(d.State)
 			}
 			return worst.exit()
 		},
@@ -79,11 +76,14 @@ func inspectWithin(timeout time.Duration, path string, opts heirlock.Options) (*
 	}
 }
 
-func printDiagnosis(d *heirlock.Diagnosis, asJSON bool) error {
+func printDiagnosis(d *heirlock.Diagnosis, asJSON, another bool) error {
 	if asJSON {
 		return printJSON(os.Stdout, d)
 	}
 	var b strings.Builder
+	if another {
+		b.WriteString("\n")
+	}
 	fmt.Fprintf(&b, "%s: %s\n", printable(d.Path), d.State)
 	if d.State != "free" {
 		indent(&b, d)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -47,7 +48,7 @@ func reclaimed(d *heirlock.Diagnosis, err error, id string, policy heirlock.Poli
 	var held *heirlock.HeldError
 	if errors.As(err, &held) {
 		d = &held.Diagnosis
-		say("nothing removed: %s", whyNot(d, id, policy))
+		say("nothing removed: %s", whyNot(held, id, policy))
 	} else if err != nil {
 		code := statusOf(err)
 		if code == exitCantCreate {
@@ -57,7 +58,7 @@ func reclaimed(d *heirlock.Diagnosis, err error, id string, policy heirlock.Poli
 	}
 	switch {
 	case asJSON || err != nil:
-		if err := printDiagnosis(d, asJSON); err != nil {
+		if err := printDiagnosis(d, asJSON, false); err != nil {
 			return &exitError{exitSystem, err}
 		}
 	default:
@@ -79,7 +80,8 @@ func reclaimed(d *heirlock.Diagnosis, err error, id string, policy heirlock.Poli
 }
 
 // whyNot says why a lock was not removed, before its diagnosis is printed.
-func whyNot(d *heirlock.Diagnosis, id string, policy heirlock.Policy) string {
+func whyNot(held *heirlock.HeldError, id string, policy heirlock.Policy) string {
+	d := &held.Diagnosis
 	path := printable(d.Path)
 	switch {
 	case d.State == "held":
@@ -92,6 +94,8 @@ func whyNot(d *heirlock.Diagnosis, id string, policy heirlock.Policy) string {
 		return fmt.Sprintf("%s has the id %s", path, d.ID)
 	case policy == heirlock.Refuse:
 		return "policy refuse removes nothing"
+	case id != "": // it is the right one: what stands in the way is in the summary
+		return strings.TrimPrefix(held.Error(), heirlock.ErrHeld.Error()+": ")
 	}
 	return fmt.Sprintf("%s is %s", path, d.State)
 }

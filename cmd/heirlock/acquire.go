@@ -64,6 +64,7 @@ func (s *signals) catch() {
 
 // acquire takes the lock as the flags say. A signal meanwhile ends it, with its exit status and nothing created.
 func (f *lockFlags) acquire(path string, opts heirlock.Options, sigs *signals) (*heirlock.Lock, error) {
+	began := time.Now()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	if f.flags.Changed("wait") && !f.zeroWait() {
@@ -115,6 +116,9 @@ func (f *lockFlags) acquire(path string, opts heirlock.Options, sigs *signals) (
 			a.err = a.l.Release()
 		}
 		return nil, &exitError{exitSignal + jobctl.Number(sig.sig), nil}
+	}
+	if gaveUp, ok := errors.AsType[*heirlock.HeldError](a.err); ok && gaveUp.Waited > 0 {
+		gaveUp.Waited = time.Since(began) // with the first attempt
 	}
 	return a.l, f.refused(a.err)
 }

@@ -20,7 +20,7 @@ func newExec() *cobra.Command {
 the command lives. Nobody releases the lock: its file stays behind when the command ends, and the next taker inherits
 it by proof (never under policy refuse). In containers prefer run: a restarted container has another namespace.
 
-` + exitTable,
+` + environmentTable + "\n\n" + lockExits,
 		Example: `  heirlock exec -n /var/lib/daemon/lock -- /usr/sbin/daemon --foreground`,
 	}
 	f := addLockFlags(cmd)

@@ -20,7 +20,10 @@ func newIdentity() *cobra.Command {
 		Use:   "identity [PID...]",
 		Short: "show this machine's evidence, and what is missing",
 		Long: `identity shows what a record would say about this process, or about the processes named, and what of it could not be
-measured. With --dir it also makes, names and removes one hidden file there to see what its filesystem can do.`,
+measured. With --dir it also makes, names and removes one hidden file there to see what its filesystem can do.
+
+Exit status:
+  0, also for a number that no process has; 64 usage, 71 output that nobody got; with --dir also 71, 73 and 77`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("dir") && dir == "" {
 				return usageError("--dir: want the name of a directory")

@@ -22,7 +22,9 @@ func newInspect() *cobra.Command {
 		Short: "explain locks: who holds them, on what evidence, who could take them",
 		Long: `inspect reads and explains. It takes nothing, changes nothing and waits for no lock.
 
-` + exitTable,
+Exit status:
+  0 free, 75 held, 3 stale, 4 unproven or ownerless; of several the worst of 75, 4, 3, 0
+  66 or 77 only when nothing could be examined; 64 usage, 71 output that nobody got`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError("name a lock file: heirlock inspect LOCK...")

@@ -59,7 +59,7 @@ SIGHUP is ignored. Numbers keep their text.
 	fl.Var(&f.maxPending, "max-pending-bytes", "of the frames that are not written yet")
 	fl.Var(&f.maxFile, "max-file-bytes", "of one file")
 	fl.IntVar(&f.maxFiles, "max-files", 8, "the file and its generations")
-	fl.Var(&f.policy, "policy", "refuse, reclaim-stale or reclaim-released")
+	addPolicy(cmd, &f.policy)
 	fl.Var(&f.mode, "mode", "exact mode of a new file, octal; one that exists hands its own on")
 	fl.StringVar(&f.machineID, "machine-id", "", "name of this running kernel, instead of the detected machine id")
 	fl.BoolVar(&f.raw, "raw", false, `take any line as {"line":TEXT}; bytes that are not UTF-8 become U+FFFD, and add "invalidUtf8":true`)
@@ -86,7 +86,14 @@ func (f *writeFlags) opener(failed chan struct{}) (func(path string) (*sink, err
 		f.maxEvent = min(1<<20, max(1, min(f.maxFile, f.maxPending)-sizeValue(len(largestFrame))))
 	}
 	if f.maxEvent > largestEvent {
-		return nil, usageError("--max-event-bytes: at most %d", largestEvent)
+		most := sizeValue(largestEvent)
+		return nil, usageError("--max-event-bytes: at most %s", &most)
+	}
+	if f.maxFiles < 1 {
+		return nil, usageError("--max-files: at least 1")
+	}
+	if f.maxPendingItems < 1 {
+		return nil, usageError("--max-pending-items: at least 1")
 	}
 	var validate func(jsontext.Value) error
 	if f.schema != "" {

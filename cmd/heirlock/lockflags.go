@@ -22,7 +22,7 @@ type lockFlags struct {
 	mode       modeValue
 	wait       waitValue
 	nonblock   bool
-	conflict   uint8
+	conflict   exitValue
 	command    string
 	noInherit  bool
 	noFork     bool
@@ -40,11 +40,11 @@ type lockFlags struct {
 }
 
 func addLockFlags(cmd *cobra.Command) *lockFlags {
-	f := &lockFlags{policy: policyValue(heirlock.ReclaimStale), mode: 0o600, flags: cmd.Flags()}
+	f := &lockFlags{policy: policyValue(heirlock.ReclaimStale), mode: 0o600, conflict: exitHeld, flags: cmd.Flags()}
 	fl := cmd.Flags()
 	fl.BoolVarP(&f.nonblock, "nonblock", "n", false, "do not wait (the same as -w 0)")
 	fl.VarP(&f.wait, "wait", "w", "wait at most this long; a bare number is seconds; without -n or -w wait for ever")
-	fl.Uint8VarP(&f.conflict, "conflict-exit-code", "E", exitHeld, "exit status when the lock is not taken")
+	fl.VarP(&f.conflict, "conflict-exit-code", "E", "exit status when the lock is not taken")
 	fl.StringVarP(&f.command, "command", "c", "", "run this line with /bin/sh instead of CMD")
 	fl.BoolVar(&f.noInherit, "no-inherit", false, "do not hand the lock to the command: if run is killed, nothing that the command started keeps the lock")
 	fl.BoolVarP(&f.noInherit, "close", "o", false, "the same as --no-inherit")
@@ -58,7 +58,7 @@ func addLockFlags(cmd *cobra.Command) *lockFlags {
 		return pflag.NormalizedName(name)
 	})
 	fl.BoolVarP(&f.noFork, "no-fork", "F", false, "for those who know flock(1): exec always becomes the command, run never does")
-	fl.Var(&f.policy, "policy", "refuse, reclaim-stale or reclaim-released")
+	addPolicy(cmd, &f.policy)
 	fl.Var(&f.mode, "mode", "exact mode of the lock file, octal")
 	fl.StringVar(&f.label, "label", "", "text for whoever is refused, kept in the record")
 	fl.StringVar(&f.machineID, "machine-id", "", "name of this running kernel, instead of the detected machine id")
@@ -158,7 +158,28 @@ func checkMachineID(cmd *cobra.Command, id string) error {
 	return nil
 }
 
+// exitValue is an exit status.
+type exitValue uint8
+
+func (e *exitValue) String() string { return strconv.Itoa(int(*e)) }
+func (e *exitValue) Type() string   { return "status" }
+
+func (e *exitValue) Set(s string) error {
+	v, err := strconv.ParseUint(s, 10, 8)
+	if err != nil {
+		return errors.New("want an exit status, 0 to 255")
+	}
+	*e = exitValue(v)
+	return nil
+}
+
 type policyValue heirlock.Policy
+
+func addPolicy(cmd *cobra.Command, p *policyValue) {
+	cmd.Flags().Var(p, "policy", "refuse, reclaim-stale or reclaim-released")
+	names := []string{string(heirlock.Refuse), string(heirlock.ReclaimStale), string(heirlock.ReclaimReleased)}
+	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
+}
 
 func (p *policyValue) String() string { return string(*p) }
 func (p *policyValue) Type() string   { return "policy" }

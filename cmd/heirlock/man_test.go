@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,11 @@ func TestManualPages(t *testing.T) {
 	root.DisableAutoGenTag = true
 	if completion, _, err := root.Find([]string{"completion"}); err == nil { // it has no page
 		root.RemoveCommand(completion)
+	}
+	root.InitDefaultVersionFlag()
+	root.Long += "\n\nCommands:"
+	for _, cmd := range root.Commands() {
+		root.Long += fmt.Sprintf("\n  %-10s  %s", cmd.Name(), cmd.Short)
 	}
 	day := time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
 	pages := map[string][]byte{}

@@ -22,7 +22,8 @@ func newReclaim() *cobra.Command {
 it removes exactly that lock or guard although nothing is proven: you answer for its owner's death. It never removes
 one whose owner is alive or whose witness is held.
 
-` + exitTable,
+Exit status:
+  0 removed or already free, 75 held, 4 unproven; 64 usage, 71 system error, 77 permission denied`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("id") && id == "" {
@@ -36,7 +37,7 @@ one whose owner is alive or whose witness is held.
 		},
 	}
 	cmd.Flags().StringVar(&id, "id", "", "remove the lock or guard with this id, proven or not")
-	cmd.Flags().Var(&policy, "policy", "refuse, reclaim-stale or reclaim-released")
+	addPolicy(cmd, &policy)
 	cmd.Flags().StringVar(&machineID, "machine-id", "", "name of this running kernel, instead of the detected machine id")
 	cmd.Flags().BoolVar(&durable, "durable", false, "sync the directory to the disk")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnosis as one JSON object")

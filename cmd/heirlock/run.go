@@ -21,7 +21,8 @@ func newRun() *cobra.Command {
 The command inherits a descriptor of the lock file (HEIRLOCK_FD): if run itself is killed, the lock is not inherited
 while the command, or anything it started, still has it open; --no-inherit is for commands whose daemons should not.
 
-` + exitTable,
+` + environmentTable + "\n\n" + lockExits + `
+  70   the lock was lost while the command ran, and the command ended with 0`,
 		Example: `  heirlock run /run/lock/nightly.lock -- /usr/local/bin/nightly --full
   heirlock run -n job.lock -c 'date >> log'`,
 	}

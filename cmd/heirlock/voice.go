@@ -38,6 +38,7 @@ const (
 	exitSignal     = 128
 )
 
+// exitTable is for the page of heirlock; those of its verbs have their own lines.
 const exitTable = `Exit status:
   run, exec   the command's; 128+N when signal N ended it; 126 not executable, 127 not found (nothing taken)
   75          not taken: held, unprovable, or the wait ran out (-E changes it for run and exec)
@@ -49,6 +50,24 @@ const exitTable = `Exit status:
               66 or 77 only when nothing could be examined
   reclaim     0 removed or already free, 75 held, 4 unproven
   journal     see heirlock journal --help`
+
+const lockExits = `Exit status:
+  the command's; 128+N when signal N ended it; 126 not executable, 127 not found (nothing taken)
+  75   not taken: held, unprovable, or the wait ran out (-E changes it)
+  64   usage
+  71   system error
+  73   the lock file cannot be created
+  77   permission denied`
+
+const environmentTable = `Environment of the command:
+  HEIRLOCK_PATH          absolute path of the lock file
+  HEIRLOCK_ACQUISITION   the id of this acquisition, as inspect shows it
+  HEIRLOCK_HELD          this and all acquisitions above it, separated by commas; taking one of these again is refused
+  HEIRLOCK_FD            descriptor of the lock file, 10 or above; not set with --no-inherit
+
+Files:
+  LOCK                   the lock, while it is held, and after an owner that released nothing
+  LOCK.reclaim           its guard, while a dead owner's lock is removed`
 
 // exitError is an exit status, and what to say before it; nothing if err is nil.
 type exitError struct {

@@ -2,6 +2,7 @@ package heirlock
 
 import (
 	"errors"
+	"io/fs"
 
 	"github.com/heirlock/heirlock/internal/kernel"
 )
@@ -27,6 +28,9 @@ func (t *target) createGuard() (held, error) {
 	plain := t.forGuard()
 	h, err := plain.create(t.guardName())
 	t.temporaries, t.early = plain.temporaries, plain.early
+	if p, ok := errors.AsType[*fs.PathError](err); ok && p.Path == t.path {
+		p.Path = t.pathOf(t.guardName()) // what could not be made had no name yet, and the lock is there
+	}
 	return h, err
 }
 

@@ -90,8 +90,8 @@ func TestOddFullDisk(t *testing.T) {
 			os.Remove(ballast)
 			leaveDead(t, s.path)
 			fill(t, ballast)
-			if l, err := heirlock.TryAcquire(s.path, heirlock.Options{Policy: heirlock.ReclaimStale}); !errors.Is(err, syscall.ENOSPC) {
-				t.Errorf("a dead lock on a full disk: %v, %v; want ENOSPC", l, err)
+			if l, err := heirlock.TryAcquire(s.path, heirlock.Options{Policy: heirlock.ReclaimStale}); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), s.guard()+":") {
+				t.Errorf("a dead lock on a full disk: %v, %v; want ENOSPC, and the guard's name", l, err)
 			}
 			s.only("ballast", "x.lock")
 			os.Remove(ballast)
@@ -135,8 +135,8 @@ func TestOddReadOnlyMount(t *testing.T) {
 	if d, err := heirlock.Inspect(s.path, heirlock.Options{}); err != nil || d.State != "stale" || d.Witness != "released" {
 		t.Errorf("inspect: %+v, %v; want stale", d, err)
 	}
-	if l, err := heirlock.TryAcquire(s.path, heirlock.Options{Policy: heirlock.ReclaimStale}); !errors.Is(err, syscall.EROFS) {
-		t.Errorf("%v, %v; want EROFS", l, err)
+	if l, err := heirlock.TryAcquire(s.path, heirlock.Options{Policy: heirlock.ReclaimStale}); !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), s.guard()+":") {
+		t.Errorf("%v, %v; want EROFS, and the guard's name", l, err)
 	}
 	if d, err := heirlock.Reclaim(s.path, "", heirlock.Options{}); !errors.Is(err, syscall.EROFS) {
 		t.Errorf("%v, %v; want EROFS", d, err)

@@ -65,7 +65,7 @@ func addLockFlags(cmd *cobra.Command) *lockFlags {
 	fl.Var(&f.grace, "ownerless-grace", "remove a file without a record, once this wait has seen it unchanged for so long (otherwise never)")
 	fl.BoolVar(&f.durable, "durable", false, "sync the lock file and its directory to the disk")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "say nothing while waiting or when refused")
-	fl.BoolVarP(&f.verbose, "verbose", "v", false, "say when the lock was taken, and on what evidence")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "say when a wait begins, and when the lock was taken, on what evidence")
 	fl.BoolVar(&f.json, "json", false, "print a refusal as one JSON object on stderr")
 	return f
 }

@@ -64,7 +64,6 @@ func (s *signals) catch() {
 
 // acquire takes the lock as the flags say. A signal meanwhile ends it, with its exit status and nothing created.
 func (f *lockFlags) acquire(path string, opts heirlock.Options, sigs *signals) (*heirlock.Lock, error) {
-	start := time.Now()
 	began := time.Now()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -120,9 +119,6 @@ func (f *lockFlags) acquire(path string, opts heirlock.Options, sigs *signals) (
 	}
 	if gaveUp, ok := errors.AsType[*heirlock.HeldError](a.err); ok && gaveUp.Waited > 0 {
 		gaveUp.Waited = time.Since(began) // with the first attempt
-	}
-	if held, ok := errors.AsType[*heirlock.HeldError](a.err); ok && held.Waited > 0 {
-		held.Waited = time.Since(start) // with the attempt before it
 	}
 	return a.l, f.refused(a.err)
 }

@@ -63,7 +63,7 @@ With --follow it goes on as the journal grows and is rotated, until SIGINT or SI
 // isUUID tells an epoch, which is one, from a mistake.
 func isUUID(s string) bool {
 	id, err := hex.DecodeString(strings.ReplaceAll(s, "-", ""))
-	return err == nil && len(id) == 16 && len(s) == 36
+	return err == nil && len(id) == 16 && len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-'
 }
 
 // read is the whole verb. A reader of its output that went away ends it, and that is no error.

@@ -136,7 +136,8 @@ func (f *lockFlags) tryThenWait(ctx context.Context, path string, opts heirlock.
 		return l, err
 	}
 	sigs.catch()
-	if (f.verbose || jobctl.Terminal(int(os.Stderr.Fd()))) && !f.quiet && !f.json { // cron would mail it
+	forEver := !f.flags.Changed("wait") // a wait that ends says enough at its end: cron would mail each that ended well
+	if (forEver || f.verbose || jobctl.Terminal(int(os.Stderr.Fd()))) && !f.quiet && !f.json {
 		say("waiting for %s", strings.TrimPrefix(held.Error(), heirlock.ErrHeld.Error()+": "))
 	}
 	close(waiting)

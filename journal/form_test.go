@@ -272,7 +272,7 @@ func TestFormsOfRandomTypes(t *testing.T) {
 			}
 		}
 	})
-	if t.Logf("%d types with a form, %d events written", formed, written); written < 20 {
+	if t.Logf("%d types with a form, %d events written", formed, written); written < 3 { // of 20 checks with -short
 		t.Errorf("%d types with a form, %d events written", formed, written)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -12,10 +13,13 @@ type schemaPlace struct {
 	object   map[string]any
 	resource *url.URL // what its references are relative to
 	alike    []string // the names of the schemas that are held against the same part of an event
+	refs     []string // those of them that must exist
+	unclear  string   // why it cannot be followed
 }
 
 // endless is an error if a schema comes back to itself without going deeper into the event, as {"$ref":"#"} does. The
-// library would follow it until the stack ends, and the process with it.
+// library would follow it until the stack ends, and the process with it. What cannot be followed here as the library does
+// is an error too: a reference to a place that is not found by its plain name, an id beside a reference or that is an anchor.
 func (s schemaFiles) endless() error {
 	places := map[string]*schemaPlace{} // by URL and JSON pointer or anchor
 	for file, doc := range s {
@@ -36,8 +40,16 @@ func (s schemaFiles) endless() error {
 		if state[p] == entered {
 			return fmt.Errorf("%s leads back to itself without end", name)
 		}
+		if p.unclear != "" {
+			return fmt.Errorf("%s: %s", name, p.unclear)
+		}
 		state[p] = entered
-		for _, next := range p.alike {
+		for _, to := range p.refs {
+			if places[to] == nil {
+				return fmt.Errorf("%s refers to %s, which is not found", name, to)
+			}
+		}
+		for _, next := range slices.Concat(p.refs, p.alike) {
 			if err := enter(next); err != nil {
 				return err
 			}
@@ -74,6 +86,14 @@ func collect(places map[string]*schemaPlace, v any, resource *url.URL, names []s
 			names = append(names, resource.String()+"#")
 		}
 		p := &schemaPlace{object: v, resource: resource}
+		switch id := text(v["$id"]); {
+		case id != "" && v["$ref"] != nil:
+			p.unclear = "an $id beside a $ref"
+		case strings.Contains(id, "#"):
+			p.unclear = "an $id with a fragment"
+		case v["$dynamicRef"] != nil:
+			p.unclear = "a $dynamicRef"
+		}
 		for _, n := range names {
 			places[n] = p
 		}
@@ -84,20 +104,22 @@ func collect(places map[string]*schemaPlace, v any, resource *url.URL, names []s
 		}
 		p.refer(names[0])
 		for name, e := range v {
-			collect(places, e, resource, below(name))
+			switch name {
+			case "const", "enum", "default", "examples": // values, not schemas
+			default:
+				collect(places, e, resource, below(name))
+			}
 		}
 	}
 }
 
 // refer finds the names of the schemas that are alike.
 func (p *schemaPlace) refer(name string) {
-	for _, keyword := range []string{"$ref", "$dynamicRef"} {
-		if to, err := url.Parse(text(p.object[keyword])); err == nil && p.object[keyword] != nil {
-			to = p.resource.ResolveReference(to)
-			fragment := to.Fragment
-			to.Fragment, to.RawFragment = "", ""
-			p.alike = append(p.alike, to.String()+"#"+fragment)
-		}
+	if to, err := url.Parse(text(p.object["$ref"])); err == nil && p.object["$ref"] != nil {
+		to = p.resource.ResolveReference(to)
+		fragment := to.Fragment
+		to.Fragment, to.RawFragment = "", ""
+		p.refs = append(p.refs, to.String()+"#"+fragment)
 	}
 	for _, keyword := range []string{"not", "if", "then", "else"} {
 		p.alike = append(p.alike, name+"/"+keyword)

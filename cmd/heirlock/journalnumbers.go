@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/big"
 	"strconv"
-	"strings"
 )
 
 // exactNumbers is an error if a schema holds an integer that double precision does not: the library keeps its bounds so, and
@@ -14,7 +13,7 @@ import (
 func exactNumbers(v any) error {
 	switch v := v.(type) {
 	case json.Number:
-		if f, err := v.Float64(); err != nil || !strings.ContainsAny(string(v), ".eE") && !isInteger(f, string(v)) {
+		if f, err := v.Float64(); err != nil || math.Abs(f) >= 1<<53 && !isExact(f, string(v)) {
 			return fmt.Errorf("%s cannot be compared exactly", v)
 		}
 	case []any:
@@ -33,11 +32,11 @@ func exactNumbers(v any) error {
 	return nil
 }
 
-// isInteger reports whether a number is that integer. Double precision has none of more than 309 digits.
-func isInteger(f float64, text string) bool {
-	i, ok := new(big.Int).SetString(text, 10)
-	whole, exact := big.NewFloat(f).Int(nil)
-	return ok && exact == big.Exact && i.Cmp(whole) == 0
+// isExact reports whether a number in double precision is what its text says. Small fractions never come here, whose text
+// would make fractions of a million digits.
+func isExact(f float64, text string) bool {
+	r, ok := new(big.Rat).SetString(text)
+	return ok && r.Cmp(new(big.Rat).SetFloat64(f)) == 0
 }
 
 // machineNumbers makes each number one that the library can compare at once: an integer of 64 bits, or else the nearest of

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -37,6 +38,9 @@ func (s schemaFiles) load(at *url.URL) (*jsonschema.Schema, error) {
 	}
 	var schema jsonschema.Schema
 	if err == nil {
+		err = plainNames(text)
+	}
+	if err == nil {
 		err = json.Unmarshal(text, &schema)
 	}
 	if err != nil {
@@ -59,8 +63,40 @@ func schemaURL(path string) (*url.URL, error) {
 	return &url.URL{Scheme: "file", Path: path}, nil
 }
 
+// plainNames is an error if a name occurs twice in an object of a schema, or is a keyword but for its case: the library takes
+// either for what a reader would not.
+func plainNames(text []byte) error {
+	if !jsontext.Value(text).IsValid() {
+		return errors.New("no valid JSON, or a name that occurs twice")
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(text))
+	for {
+		token, err := d.ReadToken()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		within, n := d.StackIndex(d.StackDepth())
+		if within != '{' || token.Kind() != '"' || n%2 == 0 {
+			continue
+		}
+		for _, keyword := range []string{"$ref", "$dynamicRef", "$id", "$anchor", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"} {
+			if name := token.String(); name != keyword && strings.EqualFold(name, keyword) {
+				return fmt.Errorf("%q is not the keyword %q", name, keyword)
+			}
+		}
+	}
+}
+
 // compiled is the schema in a file.
-func compiled(path string) (*jsonschema.Resolved, error) {
+func compiled(path string) (resolved *jsonschema.Resolved, err error) {
+	defer func() { // the library panics at some schemas that refer to each other
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the schema cannot be resolved: %v", r)
+		}
+	}()
 	at, err := schemaURL(path)
 	if err != nil {
 		return nil, err
@@ -70,7 +106,7 @@ func compiled(path string) (*jsonschema.Resolved, error) {
 	if err != nil {
 		return nil, err
 	}
-	resolved, err := schema.Resolve(&jsonschema.ResolveOptions{BaseURI: at.String(), Loader: files.load})
+	resolved, err = schema.Resolve(&jsonschema.ResolveOptions{BaseURI: at.String(), Loader: files.load})
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +128,36 @@ func schemaValidator(path string) (func(jsontext.Value) error, error) {
 		if err != nil {
 			return err
 		}
+		if depth(event) > schemaDepth {
+			return fmt.Errorf("schema: nested deeper than %d", schemaDepth)
+		}
 		if err := schema.Validate(machineNumbers(instance)); err != nil {
 			return mismatch(err)
 		}
 		return nil
 	}, nil
+}
+
+// schemaDepth bounds the levels of an event that a schema is held against: the library takes stack for each.
+const schemaDepth = 500
+
+// depth is how deep valid JSON is nested.
+func depth(text []byte) (most int) {
+	at, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == '{' || c == '['):
+			at++
+			most = max(most, at)
+		case !quoted && (c == '}' || c == ']'):
+			at--
+		}
+	}
+	return most
 }
 
 // decoded is one JSON value, its numbers as their text.

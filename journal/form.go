@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -33,7 +34,15 @@ var timeType = reflect.TypeFor[time.Time]()
 // formOf is the form of a type, or nil if it has none. It names what it knows, and knows nothing else: a method that
 // encodes, an interface, a map, an embedded field, a tag with an option besides these two has no form. Neither has a type that
 // contains itself, so that a form cannot meet a cycle.
-func formOf(t reflect.Type) *form { return newForm(t, nil) }
+func formOf(t reflect.Type) *form {
+	f, ok := forms.Load(t)
+	if !ok {
+		f, _ = forms.LoadOrStore(t, newForm(t, nil))
+	}
+	return f.(*form)
+}
+
+var forms sync.Map // of *form by reflect.Type
 
 func newForm(t reflect.Type, within []reflect.Type) *form {
 	if t == timeType {

@@ -276,3 +276,15 @@ func TestFormsOfRandomTypes(t *testing.T) {
 		t.Errorf("%d types with a form, %d events written", formed, written)
 	}
 }
+
+// The form of a type is found once: each processor has an encoder, and the pool of them is emptied now and then.
+func TestFormIsFoundOnce(t *testing.T) {
+	type request struct{ Kind string }
+	if a, b := newEncoder[request](100).form, newEncoder[request](100).form; a != b || a == nil {
+		t.Errorf("%p, then %p", a, b)
+	}
+	type none struct{ Any any }
+	if f := newEncoder[none](100).form; f != nil {
+		t.Errorf("%v has a form: %v", none{}, f)
+	}
+}

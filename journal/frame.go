@@ -30,9 +30,13 @@ const (
 	frameHeadMost = len(frameStart) + epochLength + len(frameSequence) + digitsMost + len(frameEvent)
 )
 
-// appendFrameHead appends a frame up to its event; the event and frameEnd complete it.
-func appendFrameHead(dst []byte, epoch string, sequence uint64) []byte {
-	dst = append(append(append(dst, frameStart...), epoch...), frameSequence...)
+// appendFrameStart appends a frame up to its sequence. With appendSequence behind it that is its head; the event and
+// frameEnd complete it.
+func appendFrameStart(dst []byte, epoch string) []byte {
+	return append(append(append(dst, frameStart...), epoch...), frameSequence...)
+}
+
+func appendSequence(dst []byte, sequence uint64) []byte {
 	return append(strconv.AppendUint(dst, sequence, 10), frameEvent...)
 }
 
@@ -55,7 +59,7 @@ type frame struct {
 	event    []byte
 }
 
-// writtenFrame takes a line apart that has the very head that appendFrameHead makes. Whether the event is one JSON
+// writtenFrame takes a line apart that has the very head that we write. Whether the event is one JSON
 // value, and so the line a frame, is for the caller to find out: everything before and behind it is.
 func writtenFrame(line []byte) (f frame, ok bool) {
 	const sequenceAt = len(frameStart) + epochLength + len(frameSequence)

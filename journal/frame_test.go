@@ -165,3 +165,8 @@ func TestBothWaysAgree(t *testing.T) {
 		sameBothWays(t, line)
 	})
 }
+
+// appendFrameHead appends a frame up to its event.
+func appendFrameHead(dst []byte, epoch string, sequence uint64) []byte {
+	return appendSequence(appendFrameStart(dst, epoch), sequence)
+}

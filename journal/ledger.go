@@ -32,7 +32,7 @@ type ledger struct {
 	st        Status // what is counted; the fields that follow from others are filled in by status
 	cause     error  // of the failure
 	pending   queue
-	head      []byte // memory for the head of a frame
+	start     []byte // of every frame, up to its sequence; with room for the rest of the head
 	dormant   bool   // the writer waits without a timer: the next frame has to wake it
 	due       bool   // the writer has been told not to wait for company
 	ended     bool   // the writer will take no boundary any more
@@ -44,7 +44,7 @@ type ledger struct {
 func newLedger(epoch string, b bounds, onFailure func(error)) *ledger {
 	return &ledger{
 		kick: make(chan struct{}, 1), st: Status{State: stateOpen, Epoch: epoch, Bounds: b}, onFailure: onFailure,
-		head: make([]byte, 0, frameHeadMost), dormant: true,
+		start: appendFrameStart(make([]byte, 0, frameHeadMost), epoch), dormant: true,
 	}
 }
 
@@ -139,10 +139,16 @@ func (l *ledger) decide(event []byte, reason, cause error) (Receipt, error) {
 		return Receipt{}, err
 	}
 	r := l.accept(event)
-	wanted := l.wantsWriter()
+	wanted, ordered := l.wantsWriter(), l.pending.order()
 	l.mu.Unlock()
 	if wanted {
 		l.wake()
+	}
+	if ordered {
+		b := newBlock()
+		l.mu.Lock()
+		l.pending.deliver(b)
+		l.mu.Unlock()
 	}
 	return r, nil
 }
@@ -152,11 +158,15 @@ func (l *ledger) accept(event []byte) Receipt {
 	l.st.Received++
 	l.st.Accepted++
 	l.st.PendingItems++
-	before := l.pending.bytes
-	l.pending.put(appendFrameHead(l.head, l.st.Epoch, l.st.LastAccepted))
-	l.pending.put(event)
-	l.pending.put([]byte(frameEnd))
-	return Receipt{Sequence: l.st.LastAccepted, Bytes: int(l.pending.bytes - before)}
+	n := frameBytes(l.st.LastAccepted, len(event))
+	if p := l.pending.reserve(n); p != nil {
+		_ = append(append(appendSequence(append(p, l.start...), l.st.LastAccepted), event...), frameEnd...)
+	} else {
+		l.pending.put(appendSequence(l.start, l.st.LastAccepted))
+		l.pending.put(event)
+		l.pending.put([]byte(frameEnd))
+	}
+	return Receipt{Sequence: l.st.LastAccepted, Bytes: n}
 }
 
 // wantsWriter reports whether the writer must be woken: out of a sleep without a timer, or because enough frames are

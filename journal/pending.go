@@ -10,14 +10,53 @@ type block struct {
 	data [blockBytes]byte
 }
 
+// newBlock makes a block whose pages are there. Else each would be made by the first frame that touches it, under the
+// lock, where one page fault costs more than the frame and all other producers wait for it.
+func newBlock() *block {
+	b := new(block)
+	for i := 0; i < len(b.data); i += 4096 {
+		b.data[i] = 1
+	}
+	return b
+}
+
 // queue holds the bytes of the pending frames, in order. A frame may lie across blocks: then memory is never more than
-// the pending bytes and two blocks. Blocks are used again, the last one first, and never given back while the journal
+// the pending bytes and three blocks. Blocks are used again, the last one first, and never given back while the journal
 // works: what it needed once is inside its bounds.
 type queue struct {
 	head, tail *block
 	off        int // how much of the head is gone
 	bytes      int64
 	free       *block
+	ordered    bool // somebody makes a block, outside the lock
+}
+
+// order reports whether a block will be wanted soon and nobody makes one yet. Whoever is told so makes it, and delivers it.
+func (q *queue) order() bool {
+	if q.ordered || q.free != nil || q.tail == nil || q.tail.n < blockBytes/2 {
+		return false
+	}
+	q.ordered = true
+	return true
+}
+
+// deliver takes a block that was ordered, unless all has been released meanwhile.
+func (q *queue) deliver(b *block) {
+	if q.ordered {
+		b.next, q.free, q.ordered = q.free, b, false
+	}
+}
+
+// reserve puts so many bytes in, in one piece that is to be appended to at once, or returns nil if there is none.
+func (q *queue) reserve(n int) []byte {
+	b := q.tail
+	if b == nil || blockBytes-b.n < n {
+		return nil
+	}
+	p := b.data[b.n : b.n : b.n+n]
+	b.n += n
+	q.bytes += int64(n)
+	return p
 }
 
 func (q *queue) put(p []byte) {
@@ -35,7 +74,7 @@ func (q *queue) put(p []byte) {
 func (q *queue) grow() {
 	b := q.free
 	if b == nil {
-		b = new(block)
+		b = newBlock()
 	} else {
 		q.free, b.next = b.next, nil
 	}

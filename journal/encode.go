@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -21,7 +22,9 @@ type encoder[T any] struct {
 	out   line
 	event T // so that encoding it does not allocate
 	form  *form
-	text  []byte // that the form has written; valid until the next use of the encoder
+	raw   *[]byte // the event, if it is JSON text already
+	plain plain
+	text  []byte // that was written without package json; valid until the next use of the encoder
 	shape *shape
 	scales
 }
@@ -38,6 +41,12 @@ func newEncoder[T any](most int) *encoder[T] {
 	t := reflect.TypeFor[T]()
 	e := &encoder[T]{out: line{most: most}, form: formOf(t), shape: shapeOf(t), scales: scales{most: most}}
 	e.json = jsontext.NewEncoder(&e.out, strict)
+	switch event := any(&e.event).(type) {
+	case *jsontext.Value:
+		e.raw = (*[]byte)(event)
+	case *stdjson.RawMessage:
+		e.raw = (*[]byte)(event)
+	}
 	return e
 }
 
@@ -83,14 +92,11 @@ func (e *encoder[T]) encode(event T, validate func(T) error) (text []byte, reaso
 	}
 	var zero T
 	e.event = event
-	v := reflect.ValueOf(&e.event).Elem()
-	if e.form != nil {
-		var ok bool
-		if e.text, ok = e.form.append(e.text[:0], v, e.most); ok && len(e.text) <= e.most {
-			e.event = zero
-			return e.text, nil, nil
-		}
+	if e.isSimple() {
+		e.event = zero
+		return e.text, nil, nil
 	}
+	v := reflect.ValueOf(&e.event).Elem()
 	e.out = line{most: e.most, parts: e.out.parts[:0]}
 	if !e.shape.plain {
 		if err := e.weighed(v, e.shape); err == errOverBound {
@@ -100,7 +106,7 @@ func (e *encoder[T]) encode(event T, validate func(T) error) (text []byte, reaso
 		}
 	}
 	before := e.json.OutputOffset()
-	if err := e.marshal(v); e.out.over {
+	if err := e.marshal(); e.out.over {
 		return nil, ErrOversized, nil
 	} else if err != nil {
 		return nil, ErrInvalid, withinEvent(err, before)
@@ -112,10 +118,24 @@ func (e *encoder[T]) encode(event T, validate func(T) error) (text []byte, reaso
 	return e.out.event, nil, nil
 }
 
+// isSimple reports whether the event can do without package json, and has been written as text then. Text is looked at
+// after it was copied: it is the caller's, who may be wrong about who else writes to it.
+func (e *encoder[T]) isSimple() (ok bool) {
+	switch {
+	case e.raw != nil && len(*e.raw) <= e.most:
+		e.text = append(e.text[:0], *e.raw...)
+		return e.plain.isPlain(e.text, true)
+	case e.form != nil:
+		e.text, ok = e.form.append(e.text[:0], reflect.ValueOf(&e.event).Elem(), e.most)
+		return ok && len(e.text) <= e.most
+	}
+	return false
+}
+
 // marshal is json.MarshalEncode, and for an event that is JSON text already the part of it that does the work.
-func (e *encoder[T]) marshal(v reflect.Value) error {
-	if e.shape.raw && v.Len() > 0 { // none at all is written as null
-		return e.json.WriteValue(v.Bytes())
+func (e *encoder[T]) marshal() error {
+	if e.raw != nil && len(*e.raw) > 0 { // none at all is written as null
+		return e.json.WriteValue(*e.raw)
 	}
 	return json.MarshalEncode(e.json, &e.event)
 }

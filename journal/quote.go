@@ -13,8 +13,7 @@ func appendQuoted(b []byte, s string) (out []byte, ok bool) {
 	from, ascii := 0, true
 	for i := 0; i < len(s); {
 		if i+8 <= len(s) {
-			x := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
-				uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
+			x := eight(s[i : i+8])
 			ascii = ascii && x&highs == 0
 			special := escaped(x)
 			if special == 0 {
@@ -40,6 +39,12 @@ const (
 	ones  = 0x0101010101010101
 	highs = 0x80 * ones
 )
+
+// eight bytes in one number, the first lowest.
+func eight[T string | []byte](s T) uint64 {
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
 
 // escaped sets the highest bit of the first of eight bytes that is a control character, a quote or a backslash, and of
 // some bytes behind it; it is 0 if there is none. A byte below n borrows when n is taken from it, and so may the next.

@@ -96,7 +96,8 @@ type reader[T any] struct {
 	done  int64 // bytes
 	line  int64 // of the file
 	trail trail
-	epoch string    // text of the epoch of the last frame
+	epoch string // text of the epoch of the last frame
+	plain plain
 	rec   Record[T] // the one that is being made: kept here, it is no allocation for each
 }
 
@@ -255,7 +256,7 @@ func (r *reader[T]) decode(event []byte, how []jsontext.Options) (ok bool) {
 	}()
 	if v, raw := any(&r.rec.Event).(*jsontext.Value); raw {
 		*v = event[:len(event):len(event)] // a copy would cost a fifth of the whole
-		return v.IsValid(how...)
+		return r.plain.isPlain(event, false) || v.IsValid(how...)
 	}
 	var fresh T
 	r.rec.Event = fresh

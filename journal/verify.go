@@ -185,6 +185,7 @@ func (p *part) inspect(opts *ReadOptions[jsontext.Value]) {
 		p.anomaly(p.offset, p.oversized, oversizedLine, p.ended, p.tail)
 		return
 	}
+	var text plain
 	offset := p.offset
 	for rest := p.piece.lines; len(rest) > 0; {
 		line, whole, ended := rest, len(rest), false
@@ -196,7 +197,7 @@ func (p *part) inspect(opts *ReadOptions[jsontext.Value]) {
 		f, ok := frame{}, false
 		if len(line) <= opts.MaxLineBytes {
 			f, ok = writtenFrame(line)
-			ok = ok && jsontext.Value(f.event).IsValid(usual...)
+			ok = ok && (text.isPlain(f.event, false) || jsontext.Value(f.event).IsValid(usual...))
 		}
 		why := sound
 		if !ok {

@@ -28,6 +28,9 @@ func (s schemaFiles) load(at *url.URL) (*jsonschema.Schema, error) {
 	if len(path) > 2 && path[2] == ':' { // /C:/…
 		path = path[1:]
 	}
+	if st, err := os.Stat(path); len(s) > 0 && err == nil && !st.Mode().IsRegular() { // a pipe may never end
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

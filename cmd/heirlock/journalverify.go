@@ -7,7 +7,9 @@ import (
 	"maps"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -36,9 +38,13 @@ generation of another one is not counted again, and its lock is passed over, so 
 		},
 		RunE: func(_ *cobra.Command, paths []string) error {
 			signal.Notify(make(chan os.Signal, 1), jobctl.BrokenPipe)
-			report, err := verifyShown(journals(paths), int(maxLine), asJSON)
+			paths = journals(paths)
+			report, err := verifyShown(paths, int(maxLine), asJSON)
 			if err != nil {
 				return &exitError{exitNoInput, err}
+			}
+			for _, file := range passedOver(paths) {
+				say("%s was passed over: it has the number of a generation, but lies behind many missing numbers and begins with no frame", printable(file))
 			}
 			if err := printReport(&report, asJSON); err != nil && !errors.Is(err, syscall.EPIPE) {
 				return lostOutput(err)
@@ -58,13 +64,7 @@ generation of another one is not counted again, and its lock is passed over, so 
 // lies beside a journal that is given. Shorter names go first: what is a generation itself brings nothing along, so that
 // the journal x.1.1 is not lost between x and x.1.
 func journals(paths []string) []string {
-	names := make([]string, len(paths))
-	for i, path := range paths {
-		var err error
-		if names[i], err = absolute(path); err != nil {
-			names[i] = path // what is wrong with it, the reading will say
-		}
-	}
+	names := absolutes(paths)
 	given, brought := map[string]bool{}, map[string]bool{}
 	for _, name := range slices.SortedStableFunc(slices.Values(names), func(a, b string) int { return len(a) - len(b) }) {
 		if given[name] = true; brought[name] {
@@ -83,6 +83,41 @@ func journals(paths []string) []string {
 		brought[name] = true
 	}
 	return left
+}
+
+// absolutes are the paths, absolute where they can be: what is wrong with one, the reading will say.
+func absolutes(paths []string) []string {
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		var err error
+		if names[i], err = absolute(path); err != nil {
+			names[i] = path
+		}
+	}
+	return names
+}
+
+// passedOver are the files that have the number of a generation, and neither are one to a reader nor are given.
+func passedOver(paths []string) (over []string) {
+	names := absolutes(paths)
+	for _, name := range names {
+		beside, _ := os.ReadDir(filepath.Dir(name)) // before the files: what a rotation makes meanwhile is none of these
+		files, err := journal.Files(name)
+		for _, b := range beside {
+			at := filepath.Join(filepath.Dir(name), b.Name())
+			if err == nil && isGeneration(b.Name(), filepath.Base(name)) && !slices.Contains(files, at) && !slices.Contains(names, at) {
+				over = append(over, at)
+			}
+		}
+	}
+	return over
+}
+
+// isGeneration reports whether a name is that of a journal with the number of a generation behind it.
+func isGeneration(name, of string) bool {
+	digits, ok := strings.CutPrefix(name, of+".")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return ok && err == nil && n > 0 && len(digits) <= 6 && digits == strconv.FormatUint(n, 10)
 }
 
 // besides is the journal that a file would belong to, by its name, without being of it: as its lock, the guard of that, or

@@ -96,6 +96,9 @@ func (e *encoder[T]) encode(event T, validate func(T) error) (text []byte, reaso
 		e.event = zero
 		return e.text, nil, nil
 	}
+	if cap(e.text) > enoughBytes { // one copy of a large event is enough
+		e.text = nil
+	}
 	v := reflect.ValueOf(&e.event).Elem()
 	e.out = line{most: e.most, parts: e.out.parts[:0]}
 	if !e.shape.plain {

@@ -69,3 +69,23 @@ func TestOffsetIsWithinTheEvent(t *testing.T) {
 		t.Errorf("offset of %v is not within the event", got)
 	}
 }
+
+// A large event that package json has to write is not held a second time in what was tried before.
+func TestLargeEventIsHeldOnce(t *testing.T) {
+	large := bytes.Repeat([]byte{'1'}, 2*enoughBytes)
+	values, texts := newEncoder[jsontext.Value](1<<20), newEncoder[[]string](1<<20)
+	for range 2 {
+		for _, event := range []string{string(large), string(large) + " "} { // the second is not plain
+			if got, reason, cause := values.encode(jsontext.Value(event), nil); reason != nil || !bytes.Equal(got, large) {
+				t.Fatalf("%d bytes, %v, %v", len(got), reason, cause)
+			}
+		}
+		if values.text != nil {
+			t.Errorf("%d bytes are kept", cap(values.text))
+		}
+		if _, reason, _ := texts.encode([]string{string(large), "\xff"}, nil); reason != ErrInvalid || texts.text != nil {
+			t.Errorf("%v, %d bytes are kept", reason, cap(texts.text))
+		}
+		texts = newEncoder[[]string](1 << 20) // as after every failure
+	}
+}

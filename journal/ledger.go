@@ -3,6 +3,7 @@ package journal
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,6 +36,7 @@ type ledger struct {
 	start     []byte // of every frame, up to its sequence; with room for the rest of the head
 	dormant   bool   // the writer waits without a timer: the next frame has to wake it
 	due       bool   // the writer has been told not to wait for company
+	hogged    queued // what was accepted since one who submits let others run
 	ended     bool   // the writer will take no boundary any more
 	waiting   []*waiter
 	marks     []*boundary
@@ -139,7 +141,7 @@ func (l *ledger) decide(event []byte, reason, cause error) (Receipt, error) {
 		return Receipt{}, err
 	}
 	r := l.accept(event)
-	wanted, ordered := l.wantsWriter(), l.pending.order()
+	wanted, ordered, yields := l.wantsWriter(), l.pending.order(), l.yields(r.Bytes)
 	l.mu.Unlock()
 	if wanted {
 		l.wake()
@@ -149,6 +151,9 @@ func (l *ledger) decide(event []byte, reason, cause error) (Receipt, error) {
 		l.mu.Lock()
 		l.pending.deliver(b)
 		l.mu.Unlock()
+	}
+	if yields {
+		runtime.Gosched()
 	}
 	return r, nil
 }
@@ -180,6 +185,28 @@ func (l *ledger) wantsWriter() bool {
 		return false
 	}
 	l.due = true
+	return true
+}
+
+// queued is an amount of frames.
+type queued struct {
+	items int
+	bytes int64
+}
+
+// yields reports whether the one who submits shall let other goroutines run, now and then while an eighth of what may be
+// pending, or 1 MiB, waits for a writer that has been woken. Where all processors are busy submitting, its turn would come
+// after tens of milliseconds, when there is no room any more: events would be refused while the disk has nothing to do.
+func (l *ledger) yields(bytes int) bool {
+	l.hogged.items++
+	l.hogged.bytes += int64(bytes)
+	b := &l.st.Bounds
+	behind := queued{b.MaxPendingItems / 8, min(1<<20, b.MaxPendingBytes/8)}
+	if !l.due || !(l.pending.bytes > behind.bytes && l.hogged.bytes > behind.bytes/16) &&
+		!(l.st.PendingItems > behind.items && l.hogged.items > behind.items/16) {
+		return false
+	}
+	l.hogged = queued{}
 	return true
 }
 

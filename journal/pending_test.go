@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"errors"
+	"runtime"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -138,5 +139,44 @@ func TestLedgerMakesBlocksAhead(t *testing.T) {
 	l.fail(phaseWrite, errors.New("the disk is full"))
 	if l.pending != (queue{}) {
 		t.Errorf("a failed journal holds on to memory: %+v", l.pending)
+	}
+}
+
+// One processor, kept busy by those who submit, as fast as they go: the writer has its turns nevertheless, and nothing is
+// refused that it could have written. Without them it has one in ten milliseconds.
+func TestSubmittersLetTheWriterRun(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, c := range []struct {
+		bounds bounds
+		event  int
+	}{
+		{bounds{MaxPendingItems: 1 << 20, MaxPendingBytes: 8 << 20}, 10_000},
+		{bounds{MaxPendingItems: 1 << 20, MaxPendingBytes: 256 << 10}, 1000},
+		{bounds{MaxPendingItems: 200, MaxPendingBytes: 8 << 20}, 10},
+	} {
+		l, done := newLedger("0198f2c4-7b1a-4c3e-9a55-3f1d2b6c8e90", c.bounds, nil), make(chan struct{})
+		turns := 0
+		go func() {
+			defer close(done)
+			for range l.kick {
+				for upto, more := l.begin(false); more && l.isPending(upto); turns++ {
+					pieces := l.oldest(nil, batchBytes)
+					n := wholeFrames(pieces, batchBytes)
+					l.settle(n, lineFeeds(limited(pieces, n)), 0, false)
+				}
+			}
+		}()
+		event, submitted := bytes.Repeat([]byte{'1'}, c.event), uint64(0)
+		for range 20 * min(c.bounds.MaxPendingItems, int(c.bounds.MaxPendingBytes)/c.event) { // many times what may be pending
+			submitted++
+			if _, err := l.admit(event); err != nil && !errors.Is(err, ErrItemCapacity) && !errors.Is(err, ErrByteCapacity) {
+				t.Fatal(err)
+			}
+		}
+		close(l.kick)
+		<-done
+		if s := l.status(); s.Received != submitted || s.Refused > submitted/10 {
+			t.Errorf("%+v: %d of %d were refused, in %d turns of the writer", c.bounds, s.Refused, s.Received, turns)
+		}
 	}
 }

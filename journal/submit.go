@@ -3,7 +3,7 @@ package journal
 import "context"
 
 // Submit accepts an event or refuses it with a *RefusedError, without waiting for anything but the encoding of the event:
-// never for the disk. An accepted event will be in the file, in the order of the sequences, unless the journal fails.
+// never for the disk. (While the writer is behind, it lets other goroutines run now and then, of which the writer is one.) An accepted event will be in the file, in the order of the sequences, unless the journal fails.
 func (j *Journal[T]) Submit(event T) (Receipt, error) {
 	e, text, err := j.encode(event)
 	if err != nil {
